@@ -254,7 +254,7 @@ COMMANDS = (
     "oc login --token=* https://example.org",
     "git clone https://alice:*@example.org/a.git",
     "git clone https://oauth2:*@example.org/a.git",
-    "pip install --index-url https://*@example.org/simple x",
+    "git clone https://*@example.org/b.git",
     "requests.get(url, auth=('alice', '*'))",
     "requests.get(url, headers={'Authorization': 'Bearer *'})",
     "psql postgresql://alice:*@db:5432/runs",

@@ -335,6 +335,8 @@ def is_random(written: str) -> bool:
 
 def _is_wordy(piece: str) -> bool:
     """llama3, 70b, RTX6000Ada, CamelCaseV2: letters and digits of a name, and not those of a generated text."""
+    if len(piece) >= 16 and piece.isalpha() and sum(map(piece.lower().count, "aeiouy")) < len(piece) / 5:  # nobody could say it
+        return False
     words = WORD.findall(piece)
     letters = sum(map(len, words))
     is_camel = piece.isalpha() or (len(piece) - letters <= len(piece) * 0.15 and not piece.islower())
