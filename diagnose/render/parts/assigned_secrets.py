@@ -340,7 +340,7 @@ def _is_wordy(piece: str) -> bool:
     words = WORD.findall(piece)
     letters = sum(map(len, words))
     is_camel = piece.isalpha() or (len(piece) - letters <= len(piece) * 0.15 and not piece.islower())
-    if words and is_camel and letters / len(words) >= (2.6 if piece.isalpha() else 3):
+    if words and is_camel and letters / len(words) >= (2.6 if len(piece) <= 12 else 3.6):
         return True
     if piece.isalpha() or len(piece) > 24:
         return False
