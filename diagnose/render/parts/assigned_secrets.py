@@ -292,6 +292,8 @@ def _is_secret(text: str, value: Secret, demand: str, match: re.Match[str]) -> b
         or _is_reference(written, text[: match.end("word")])
     ):
         return False
+    if match.lastgroup == "comma" and re.split(r"[-_.]", written.lower().removesuffix("-data"))[-1] in names.rows:  # names in a row
+        return False
     if re.match(r"[a-z][\w+.-]{1,20}:/{2}", written, re.IGNORECASE) or (PATH.fullmatch(written) and not is_random(written)):
         return False
     if NUMBER.fullmatch(written):
