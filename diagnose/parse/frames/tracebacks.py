@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page, Prefix
 
 REACH = 2000  # lines that are looked through upwards, those of other processes included
+TAKEN = 600  # lines of one traceback that are read, the innermost; only endless recursion has more
 PATIENCE = 3  # lines of the same process that may stand between traceback and message
 
 _HEAD = lazy_compile(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
@@ -82,7 +83,7 @@ def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "")
                 if strange > PATIENCE or (seen_frame and strange > 1) or BAR.search(text):
                     ended = True
                     break
-        if ended:
+        if ended or len(lines) > TAKEN:
             break
     if not seen_frame:
         return Traceback()
