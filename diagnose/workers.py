@@ -10,9 +10,11 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 #: Seconds in which a process must say that it is ready.
@@ -89,16 +91,24 @@ class Worker:
         self.pipe.send(request)
         return self.receive(seconds)
 
+    def kill(self) -> None:
+        """Kill the process unless it has ended: its number may be another one's by then."""
+        if self.process.is_alive():
+            self.process.kill()
+
     def end(self) -> None:
-        """Kill the process."""
-        self.process.kill()
+        """Kill the process and release what belongs to it."""
+        self.kill()
         self.process.join()
         self.pipe.close()
 
 
 def confine(memory: int) -> None:
     """Limit the process that calls this: `memory` bytes of address space, no core dumps, no word on standard output (which may carry a
-    protocol), no reaction to SIGINT and SIGTERM, which are meant for its parent."""
+    protocol), no reaction to SIGINT and SIGTERM, which are meant for its parent, and an end when that ends, whatever it is doing."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     os.dup2(2, 1)
     for name in ("SIGINT", "SIGTERM"):  # the parent lets us finish
         signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -108,3 +118,9 @@ def confine(memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
+
+
+def end_with(parent: BaseProcess) -> None:
+    """Wait until another process has ended, then end this one."""
+    parent.join()
+    os._exit(1)

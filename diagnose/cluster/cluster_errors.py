@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,12 +47,17 @@ def database_errors(path: Path) -> Iterator[None]:
             raise KeyboardInterrupt from error
         raise
     except duckdb.Error as error:
-        raise database_error(path, str(error)) from error
+        raise database_error(path, reason(error)) from error
+
+
+def reason(error: Exception) -> str:
+    """Why a write or a query failed: the system's words where DuckDB passes on its error number, else the first line of its message."""
+    number = getattr(error, "errno", None) or ((match := re.search(r'"errno":"(\d+)"', str(error))) and match[1])
+    return os.strerror(int(number)) if number else str(error).partition("\n")[0][:300]
 
 
 def database_error(path: Path, message: str) -> UserError:
     """The error that a message of DuckDB means; an unknown message is quoted."""
-    message = message.partition("\n")[0][:300]
     for signs, key, hint in DATABASE_ERRORS:
         if any(sign in message for sign in signs):
             return cluster_error(key, where=str(path), hint=hint, why=message)

@@ -409,3 +409,42 @@ def test_without_the_extra_it_is_one_sentence_and_2(monkeypatch: pytest.MonkeyPa
     left = command("bot", "feishu", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
     assert "pip install 'oomdoctor[feishu]'" in left.stderr
+
+
+def test_what_feishu_has_not_signed_now_is_not_parsed(feishu: Fake, crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An old timestamp with its own signature is a replayed copy; without a signature only a small challenge is looked at."""
+    body = sealed(event("text", {"text": LOG}))
+    with talking(feishu, crew) as talk:
+        monkeypatch.setattr(talk.hook.verifier, "_decrypt", lambda _: pytest.fail("parsed"))
+        for age in (-600, 301, 3600):
+            stamp = str(int(time.time() - age))
+            signature = hashlib.sha256((stamp + "n0" + KEY).encode() + body).hexdigest()
+            told = {"x-lark-request-timestamp": stamp, "x-lark-request-nonce": "n0", "x-lark-signature": signature}
+            assert talk.hook(told, body).status == 401
+        for change in ({"x-lark-signature": "é"}, {"x-lark-request-timestamp": "soon"}, {"x-lark-request-nonce": "n1"}):
+            assert talk.hook(signed(body) | change, body).status == 401
+        assert talk.hook({}, body + b" " * 4096).status == 401
+        assert talk.hook(signed(body), b"[" * 100_000).status == 401
+    assert not feishu.to(REPLY)
+
+
+def test_a_patch_in_a_card_is_escaped_as_the_card_is(feishu: Fake, crew: Kept) -> None:
+    """Where files are not allowed. Its lines are a stranger's config."""
+    feishu.routes["/open-apis/im/v1/files"] = lambda _: as_json({"code": 99991672, "msg": "no permission"}, 400)
+    evil = (
+        CONFIGS[0]["text"]
+        .replace("lora_target: all", "lora_target: all")
+        .replace("cutoff_len: 4096", "cutoff_len: 4096  # <at id=all></at> ``` https://x.example \u202e")
+    )
+    text = f"{LOG}\n\nHere is my qwen2vl_dpo.yaml:\n~~~yaml\n{evil}\n~~~\n"
+    with talking(feishu, crew) as talk:
+        talk.say(event("text", {"text": text}))
+    patches = [card_of(call) for call in feishu.to(REPLY)[1:]]
+    assert patches and "cutoff_len" in patches[0]
+    assert not any(sign in patches[0] for sign in ("<at", "://", "\u202e")) and patches[0].count("```") == 2
+
+
+def test_a_lone_surrogate_is_answered(feishu: Fake, crew: Kept) -> None:
+    with talking(feishu, crew) as talk:
+        assert talk.say(event("text", {"text": f"{SHORT}\n--model \ud800x"})) == 200
+    assert len(feishu.to(REPLY)) == 1

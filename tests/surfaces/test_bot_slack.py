@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 import html
 import json
 import os
@@ -24,6 +25,7 @@ import attacks
 import httpx
 import pytest
 from chatting import Answer, Call, Fake, Kept, always, as_json, faked
+from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 from serving import CONFIGS, ENTRY, LOG, SHORT, command, serving
@@ -67,7 +69,7 @@ class Talk:
         stamp = str(int(time.time()))
         signature = SignatureVerifier(SIGNING).generate_signature(timestamp=stamp, body=body) or ""
         told = {"content-type": kind, "x-slack-request-timestamp": stamp, "x-slack-signature": signature, **(headers or {})}
-        return build_handler(self.app)(told, body.encode()).status
+        return build_handler(self.app, SIGNING)(told, body.encode()).status
 
     def event(self, event: dict[str, Any], headers: dict[str, str] | None = None, name: str = "") -> int:
         self.events += 1
@@ -86,7 +88,7 @@ def mention(text: str, **more: Any) -> dict[str, Any]:
 @contextmanager
 def talking(slack: Fake, crew: Any, **options: Any) -> Iterator[Talk]:
     """At the end of the block everything is answered."""
-    desk, app = connect(client_for(BOT, f"{slack.url}/api"), crew, BotOptions("slack", http=True, **options), SIGNING)
+    desk, app = connect(client_for(BOT, f"{slack.url}/api"), crew, BotOptions("slack", http=True, **options))
     desk.open()
     try:
         yield Talk(app, desk)
@@ -541,3 +543,51 @@ def test_without_the_extra_it_is_one_sentence_and_2(module: str) -> None:
     left = command("bot", "slack", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
     assert "pip install 'oomdoctor[slack]'" in left.stderr and "bot slack" in left.stderr
+
+
+def test_what_slack_has_not_signed_now_is_not_parsed(slack: Fake, crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it claims to be: an event, a form of a shortcut, the challenge, a check of the certificate."""
+    now = str(int(time.time()))
+    bodies = [
+        b"{",
+        b"[" * 100_000,
+        b"\xff" * 9,
+        b"",
+        urlencode({"payload": "{"}).encode(),
+        b"ssl_check=1&token=x",
+        enveloped(mention(TYPED)).encode(),
+    ]
+
+    def fails(**_: Any) -> None:
+        raise AssertionError("parsed")
+
+    monkeypatch.setattr("diagnose.surfaces.bots.bot_slack.BoltRequest", fails)
+    with talking(slack, crew) as talk:
+        for body in bodies:
+            signature = SignatureVerifier(SIGNING).generate_signature(timestamp=now, body=body.decode("latin-1")) or ""
+            for stamp, sign in (
+                (now, ""),
+                (now, "v0=00"),
+                (now, "v0=\xe9"),
+                ("", signature),
+                ("1" * 400, signature),
+                (str(int(now) - 301), signature),
+            ):
+                told = {"content-type": "application/json", "x-slack-request-timestamp": stamp, "x-slack-signature": sign}
+                assert build_handler(talk.app, SIGNING)(told, body).status == 401
+    assert not slack.to(POST)
+
+
+@for_each("body", [b"{", b"[" * 100_000, b"[1]", b"7", b"\xff", b"payload=%7B", b'{"authorizations": 7}'])
+def test_signed_nonsense_is_no_mistake_of_ours(body: bytes, slack: Fake, crew: Kept) -> None:
+    stamp = str(int(time.time()))
+    signature = "v0=" + hmac.new(SIGNING.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    told = {"content-type": "application/json", "x-slack-request-timestamp": stamp, "x-slack-signature": signature}
+    with talking(slack, crew) as talk:
+        assert build_handler(talk.app, SIGNING)(told, body).status in (200, 400, 404)
+
+
+def test_a_lone_surrogate_is_answered(slack: Fake, crew: Kept) -> None:
+    with talking(slack, crew) as talk:
+        assert talk.event(mention(f"{SHORT}\n--model \ud800x", channel="C1")) == 200
+    assert len(slack.to(POST)) == 1

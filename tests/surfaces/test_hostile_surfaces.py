@@ -11,16 +11,15 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from attacks import EVERYTHING, MESSAGE, ORDERS, config, log
-from chatting import always, as_json, faked
 from collected import for_each
+from listening import listening
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import TextContent
 from serving import ENTRY, Server, post, reply, serving
@@ -156,24 +155,6 @@ def test_a_hundred_megabytes_on_standard_input(tmp_path: Path) -> None:
     assert done.returncode == 0 and b'"status": "oom"' in (tmp_path / "answer").read_bytes()
     peak = (tmp_path / "peak").read_bytes().split(b"VmHWM:", 1)[1].split(maxsplit=1)[0]
     assert 16 << 10 < int(peak) < 256 << 10  # KiB
-
-
-@contextmanager
-def listening(command: str) -> Iterator[Server]:
-    """The surface as a process; the chat bot with a platform that lets it in."""
-    if not command.startswith("bot"):
-        options = ("--http",) if command == "mcp" else ("--workers", "1")
-        with serving(*options, command=command) as server:
-            yield server
-        return
-    with faked() as platform:
-        platform.routes = {
-            "/open-apis/auth/v3/tenant_access_token/internal": always(as_json({"code": 0, "tenant_access_token": "t", "expire": 7200})),
-            "/open-apis/bot/v3/info": always(as_json({"code": 0, "msg": "ok", "bot": {"open_id": "ou_bot"}})),
-        }
-        secrets = {"FEISHU_APP_ID": "a", "FEISHU_APP_SECRET": "b", "FEISHU_VERIFICATION_TOKEN": "c", "FEISHU_ENCRYPT_KEY": "d"}
-        with serving("--workers", "1", command=command, env={**secrets, "FEISHU_API_URL": platform.url}) as server:
-            yield server
 
 
 def memory_of(server: Server) -> int:

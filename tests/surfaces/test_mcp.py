@@ -17,12 +17,16 @@ import httpx
 import pytest
 from cases import CORPUS
 from collected import for_each
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
 from serving import CONFIGS, ENTRY, LOG, command, is_problem, post, serving
+from serving import SHORT as MESSAGE
 
 from diagnose.render.data.typed_report import Report, model
+from diagnose.surfaces.server.json_text import without_lone_surrogates
 from diagnose.surfaces.server.mcp_tools import build_server
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import WorkerPool
@@ -311,3 +315,72 @@ def test_without_the_extra_it_is_one_sentence_and_2() -> None:
     left = command("mcp", before="import sys; sys.modules['mcp'] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
     assert "pip install 'oomdoctor[mcp]'" in left.stderr
+
+
+# -- what is no message, and what no text in UTF-8 can hold
+
+
+HALF = "\\ud800"
+TOOL = '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"%s","arguments":%s}}'
+SURROGATES = [
+    TOOL % ("explain_oom", f'{{"text":"{MESSAGE} {HALF}","model":"{HALF}"}}'),
+    TOOL % ("explain_oom", f'{{"text":"{MESSAGE}","configs":[{{"name":"{HALF}","text":"{HALF}"}}],"set":{{"{HALF}":"{HALF}"}}}}'),
+    TOOL % ("check_config", f'{{"configs":[],"gpu":"{HALF}"}}'),
+    TOOL % ("what_if", f'{{"changes":{{"train.{HALF}":"\\udc00\\ud800"}},"model":"{HALF}"}}'),
+    TOOL % ("show_rule", f'{{"name":"{HALF}"}}'),
+    TOOL % (HALF, "{}"),
+    f'{{"jsonrpc":"2.0","id":7,"method":"{HALF}"}}',
+    f'{{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{{"uri":"oomdoctor://rules/{HALF}"}}}}',
+]
+START = (
+    '{"jsonrpc":"2.0","id":0,"method":"initialize","params":'
+    '{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}\n'
+    '{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+)
+
+
+def test_every_line_on_standard_input_is_answered() -> None:
+    """A half of a surrogate pair as any character is; nonsense by the error of the protocol; blank lines are nothing."""
+    nonsense = {"nonsense": -32700, "[" * 100_000: -32700, "\xff": -32700, "[1]": -32600, '{"jsonrpc":"2.0","id":9}': -32600}
+    with subprocess.Popen(
+        [sys.executable, "-c", ENTRY, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.write(START.encode())
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 0
+        for line in (*SURROGATES, *nonsense):
+            process.stdin.write(b"\n" + line.encode("latin-1") + b"\n")
+            process.stdin.flush()
+            answer = json.loads(process.stdout.readline())
+            if line in nonsense:
+                assert answer["error"]["code"] == nonsense[line] and answer["id"] == (9 if '"id":9' in line else None)
+            else:
+                assert answer["id"] == 7 and ("result" in answer or "error" in answer)
+        process.stdin.close()
+        assert process.wait(10) == 0 and process.stderr.read() == b""
+
+
+def test_every_body_over_http_is_answered() -> None:
+    with serving("--http", command="mcp") as server, httpx.Client(trust_env=False, timeout=60) as client:
+        headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+        for body in SURROGATES:
+            answer = client.post(server.url, content=body, headers=headers)
+            assert answer.status_code in (200, 400, 404) and answer.json()["id"] == 7, answer.text
+            assert ("result" in answer.json()) or "error" in answer.json()
+        for body in ("nonsense", "[" * 100_000, '{"jsonrpc":"2.0","id":9}'):
+            assert client.post(server.url, content=body, headers=headers).status_code == 400
+
+
+@given(st.text(st.sampled_from('\\ud8DcC0aF"x'), max_size=40))
+def test_json_without_lone_surrogates(text: str) -> None:
+    """Python's own parser, which takes them, reads the same text but for them; the length stays."""
+    body = f'"{text}"'.encode()
+    clean = without_lone_surrogates(body)
+    assert len(clean) == len(body)
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return
+    if isinstance(told, str):
+        assert json.loads(clean) == "".join("\ufffd" if 0xD800 <= ord(sign) < 0xE000 else sign for sign in told)

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, MutableMapping
+from multiprocessing import forkserver
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +33,8 @@ from diagnose.surfaces.server.worker_answer import answer_question
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, Worker, WorkerPool
 
 ASKED = Question(logs=(("", LOG),))
+#: Takes seconds.
+SLOW = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(3000))),))
 
 
 # -- the gate
@@ -100,6 +105,74 @@ def test_the_gate_counts(held: tuple[int, int, str], length: int, status: int) -
     gate.waiting, gate.bytes = held[:2]
     gate.by_client[held[2]] = 1
     assert through(gate, {"content-length": str(length)}, [b"x" * length])[0] == status
+
+
+def test_requests_may_finish_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a signal: those that are waited for, those that come, and not those whose response has begun."""
+    monkeypatch.setattr(serve_limits, "FINISH_SECONDS", 0.1)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/begun":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await asyncio.sleep(0.3)
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    gate, statuses = Gate(app, LIMITS), dict[str, list[int]]()
+
+    async def ask(path: str) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if "status" in message:
+                statuses.setdefault(path, []).append(message["status"])
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.disconnect"}
+
+        await gate({"type": "http", "method": "GET", "path": path, "headers": []}, receive, send)
+
+    async def all_of_it() -> None:
+        asked = [asyncio.create_task(ask(path)) for path in ("/slow", "/begun")]
+        await asyncio.sleep(0.05)
+        gate.finish()
+        await asyncio.gather(*asked, ask("/late"))
+
+    async def in_time() -> None:
+        async with asyncio.timeout(5):
+            await all_of_it()
+
+    asyncio.run(in_time())
+    assert statuses == {"/slow": [503], "/late": [503], "/begun": [200, 200]}
+
+
+def test_a_body_that_arrives_slowly_gives_up_its_place() -> None:
+    """To the next request, where there is none left; one that is being answered does not."""
+    gate, statuses = Gate(echo, Limits(size=100, total_size=150, max_requests=2, per_client=9, arrival=5)), list[int]()
+
+    async def ask(body: bytes | None) -> None:
+        async def receive() -> dict[str, Any]:
+            if body is None:
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": body}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            if "status" in message:
+                statuses.append(message["status"])
+
+        headers = [(b"content-length", b"3"), (b"expect", b"100-continue")]
+        await gate({"type": "http", "method": "POST", "path": "/", "headers": headers, "client": ("1.2.3.4", 1)}, receive, send)
+
+    async def all_of_it() -> None:
+        slow = [asyncio.create_task(ask(None)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert gate.waiting == 2
+        await ask(b"abc")
+        assert statuses == [200]
+        await asyncio.wait({slow[0]}, timeout=1)
+        assert statuses == [200, 503] and not slow[1].done()
+        slow[1].cancel()
+        await asyncio.wait(slow)
+
+    asyncio.run(all_of_it())
+    assert (gate.waiting, gate.bytes, dict(gate.by_client)) == (0, 0, {})
 
 
 def test_a_failure_behind_the_gate_frees_the_place() -> None:
@@ -216,28 +289,96 @@ def test_a_mistake_of_ours_takes_nobody_along(crew: WorkerPool) -> None:
     asyncio.run(both())
 
 
-def test_a_process_that_dies_is_replaced(crew: WorkerPool) -> None:
+def test_a_process_that_died_while_idle_is_replaced_and_the_question_answered(crew: WorkerPool) -> None:
+    """Also where the server that forks processes died with it, and where it dies again under the question."""
+
     async def all_of_it() -> None:
         await crew.start()
+        for kills_the_fork_server in (False, True):
+            crew._workers[0].process.kill()
+            if kills_the_fork_server and (number := getattr(forkserver._forkserver, "_forkserver_pid", None)):
+                os.kill(number, signal.SIGKILL)
+            await asyncio.sleep(0.3)
+            assert (await crew.answer(ASKED)).data
+        asked = asyncio.create_task(crew.answer(SLOW))
+        await asyncio.sleep(0.1)
         crew._workers[0].process.kill()
-        crew._workers[0].process.join()
-        with pytest.raises(Lost):
-            await crew.answer(ASKED)
-        assert (await crew.answer(ASKED)).data
+        assert (await asked).data
 
     asyncio.run(all_of_it())
     assert len(crew._workers) == 1 and crew.pending == 0
 
 
-def test_time_is_up_and_the_next_one_is_answered(crew: WorkerPool) -> None:
-    slow = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(3000))),))
+class Killer:
+    """A question that ends the process which reads it."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (1,)
+
+
+def test_a_question_that_kills_its_process_is_tried_twice(crew: WorkerPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then its asker learns of it, and the next one is answered."""
+    started: list[Worker] = []
+
+    def start() -> Worker:
+        started.append(Worker())
+        return started[-1]
+
+    monkeypatch.setattr(crews, "Worker", start)
+
+    async def all_of_it() -> None:
+        with pytest.raises(Lost, match="2 times"):
+            await crew.answer(Killer())  # type: ignore[arg-type]
+        assert len(started) == 2 and not crew._workers
+        assert (await crew.answer(ASKED)).data
+
+    asyncio.run(all_of_it())
+
+
+def test_questions_of_a_pool_that_closes_are_refused(crew: WorkerPool) -> None:
+    """Those that are being answered, those that wait, and those that come later; at once, and without another process."""
+
+    async def all_of_it() -> list[Any]:
+        await crew.start()
+        asked = [asyncio.create_task(crew.answer(SLOW)) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        begun = time.monotonic()
+        await asyncio.to_thread(crew.close)
+        answers = await asyncio.gather(*asked, crew.answer(ASKED), return_exceptions=True)
+        assert time.monotonic() - begun < 3
+        return answers
+
+    assert [type(answer) for answer in asyncio.run(all_of_it())] == [Overloaded] * 3 and not crew._workers
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc")
+def test_a_process_ends_with_its_server_whatever_it_is_doing() -> None:
+    """The server is killed while its worker diagnoses."""
+    code = (
+        "import asyncio, os\nfrom test_serve_parts import SLOW, Worker\n"
+        "worker = Worker(); worker.pipe.send(SLOW); print(worker.process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parent, timeout=60)
+    ends = time.monotonic() + 3
+    while is_running(int(done.stdout)) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert not is_running(int(done.stdout))
+
+
+def is_running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_time_is_up_and_the_next_one_is_answered(crew: WorkerPool) -> None:
     async def all_of_it() -> None:
         await crew.start()
         first = crew._workers[0].process.pid
         crew.seconds = 0.05
         with pytest.raises(Stopped):
-            await crew.answer(slow)
+            await crew.answer(SLOW)
         crew.seconds = 20
         assert (await crew.answer(ASKED)).data and crew._workers[0].process.pid != first
 

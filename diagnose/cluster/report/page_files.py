@@ -16,6 +16,7 @@ from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Store, Summary
 from diagnose.phrases import Lang
 from diagnose.render.parts.strings import harmless, map_texts, one_line
+from diagnose.whole_file import draft
 
 #: Failures that get a page, the latest first; diagnoses and jobs on one page.
 DETAILED, DIAGNOSES, JOBS = 20_000, 60, 400
@@ -77,9 +78,9 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
                 before=group[sheet.at - 2].name if sheet.at > 1 else "",
                 after=group[sheet.at].name if sheet.at < len(group) else "",
             )
-            written.append(_write_whole(folder / sheet.name, render_page(content, store, order, lang, clean)))
+            written.append(_write_page(folder / sheet.name, render_page(content, store, order, lang, clean)))
     addresses = {sheet.number: f"{folder.name}/{sheet.name}" for sheet in reversed(sheets)}
-    written.insert(0, _write_whole(target, page(visible, sorted(listed, key=_latest_first), addresses, lang, masked=redact)))
+    written.insert(0, _write_page(target, page(visible, sorted(listed, key=_latest_first), addresses, lang, masked=redact)))
     for stale in folder.iterdir() if folder.is_dir() else ():
         if OURS.fullmatch(stale.name) and stale not in written:
             stale.unlink(missing_ok=True)
@@ -119,14 +120,7 @@ def _listed(job: Failed, address: str, root: str, clean: TextFilter) -> Listed:
     return Listed(job, clean(name[len(root) :] if below else name), clean(job.user), address)
 
 
-def _write_whole(target: Path, pieces: Iterable[str]) -> Path:
-    """Write a file atomically."""
-    part = target.with_name(f".{target.name}.part")
-    try:
-        with part.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(pieces)
-        part.replace(target)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+def _write_page(target: Path, pieces: Iterable[str]) -> Path:
+    with draft(target) as beside, beside.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.writelines(pieces)
     return target

@@ -107,7 +107,7 @@ class Run:
         self._batch: list[Result] = []
         self._stored_at = monotonic()
 
-    def results(self) -> Iterator[Result]:
+    def results(self) -> Generator[Result]:
         """Yield new and changed results as they complete, after storing them."""
         arguments = {"paths": list(self.plan.paths), "pattern": self.plan.pattern, "since": self.plan.since}
         self.options.facts()  # raises before any work where an option is wrong

@@ -8,10 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from diagnose.cluster.cluster_errors import cluster_error, database_errors
+from diagnose.cluster.cluster_errors import cluster_error, database_errors, reason
 from diagnose.cluster.store import result_tables
 from diagnose.cluster.store.result_tables import Row
 from diagnose.version import __version__
+from diagnose.whole_file import draft
 
 if TYPE_CHECKING:
     import duckdb  # an optional library, imported where it is used
@@ -85,18 +86,19 @@ class Database:
 
     def export_tables(self, folder: Path) -> list[Path]:
         """Write every table as TABLE.parquet and TABLE.jsonl, each atomically. Raises UserError."""
+        import duckdb
+
         paths = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for table in result_tables.TABLES:
                 for suffix, options in EXPORT_FORMATS.items():
-                    path = folder / f"{table}.{suffix}"
-                    temporary = folder / f".{table}.{suffix}.part"
-                    quoted = str(temporary).replace("'", "''")
-                    list(self.query(f"copy (select * from {table} order by 1, 2) to '{quoted}' ({options})"))
-                    paths.append(temporary.replace(path))
-        except OSError as error:
-            raise cluster_error("no_export", where=str(folder), hint="make_room", why=error.strerror or str(error)) from error
+                    with draft(folder / f"{table}.{suffix}") as beside:
+                        quoted = str(beside).replace("'", "''")
+                        self._connection.execute(f"copy (select * from {table} order by 1, 2) to '{quoted}' ({options})")
+                    paths.append(folder / f"{table}.{suffix}")
+        except (OSError, duckdb.IOException) as error:  # of a table's file: the database is only read
+            raise cluster_error("no_export", where=str(folder), hint="make_room", why=reason(error)) from error
         return paths
 
     def _migrate(self) -> None:

@@ -14,7 +14,7 @@ from diagnose.plan.rules.remedy import Edit, Remedy
 from diagnose.render.markup import markdown
 from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, redaction, words
 from diagnose.render.parts.layout import clip
-from diagnose.render.parts.strings import harmless, map_texts, one_line
+from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
 from diagnose.render.parts.words import colon, word
 from diagnose.render.text import bar
 
@@ -66,8 +66,12 @@ class Dialect:
         return f"`{_inert(_replace(flat, self.code))}`" if flat else ""
 
     def block(self, lines: list[str], fence: str = "```") -> str:
+        """A code block of lines no longer than a screen is wide."""
+        return self.verbatim("\n".join(map(block_line, lines)), fence)
+
+    def verbatim(self, text: str, fence: str = "```") -> str:
         """A code block that its content cannot terminate."""
-        inside = "\n".join(_inert(_replace(block_line(line), self.code)) for line in lines).replace("```", "'''")
+        inside = _inert(_replace(visible(text), self.code)).replace("```", "'''")
         return f"{fence}\n{inside}\n```"
 
     def escape(self, text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -18,6 +19,9 @@ from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.server import serve_command
 
 Name = Literal["slack", "feishu"]
+
+#: Seconds that the timestamp of a signed request may lie from now.
+MAX_SKEW = 300
 
 
 @dataclass(slots=True)
@@ -118,6 +122,11 @@ def read_secret(name: str, meaning: str) -> str:
     if not value:
         raise UserError(phrase("bot.no_token", name=name), "", phrase(f"bot.{meaning}"))
     return value
+
+
+def is_recent(timestamp: str) -> bool:
+    """Whether the seconds since 1970 that a request was signed with are about now: an older one may be a replayed copy."""
+    return timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 15 and abs(time.time() - int(timestamp)) <= MAX_SKEW
 
 
 def read_api_url(name: str, default: str) -> str:

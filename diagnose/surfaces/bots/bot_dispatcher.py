@@ -17,7 +17,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.render.markup.chat_message import dialect
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Platform, Post
 from diagnose.surfaces.server.question import Question, label
-from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
+from diagnose.surfaces.server.worker_pool import FINISH_SECONDS, Lost, Overloaded, Stopped, WorkerPool
 
 #: Files of one question; earlier messages of a thread; notes about files that were not read.
 MAX_FILES, MAX_EARLIER, MAX_NOTES = 10, 50, 3
@@ -47,17 +47,24 @@ class Dispatcher:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="oomdoctor bot")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._timer = threading.Timer(FINISH_SECONDS, pool.close)
+        self._timer.daemon = True
 
     def open(self) -> None:
         """Start the worker processes and wait until they are ready."""
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self.pool.start(), self._loop).result()
 
+    def stop(self) -> None:
+        """Give the queued messages FINISH_SECONDS; what is not diagnosed then is answered by one sentence."""
+        self._timer.start()
+
     def close(self) -> None:
         """Answer the queued messages, then end threads and processes. Idempotent."""
         if self._loop.is_closed():
             return
         self._threads.shutdown(wait=True)
+        self._timer.cancel()
         self.pool.close()
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._loop.stop)

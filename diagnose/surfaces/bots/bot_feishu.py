@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.padding import PKCS7
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
+from diagnose.render.markup.chat_message import dialect
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool
@@ -32,6 +33,8 @@ from diagnose.surfaces.server.worker_pool import WorkerPool
 
 API = "https://open.feishu.cn"
 PATH = "/feishu/events"
+#: Bytes of a url_verification challenge, the only request without a signature.
+MAX_CHALLENGE_BYTES = 4096
 #: Seconds after which an event is too old to answer: Feishu repeats deliveries for about seven hours.
 MAX_EVENT_AGE = 24 * 3600
 #: Bytes of a patch in a card, where files are not allowed: a card has 30 KB in all.
@@ -62,18 +65,25 @@ class RequestVerifier:
         self._cipher = hashlib.sha256(self._key).digest()
 
     def verify(self, headers: Mapping[str, str], body: bytes) -> dict[str, object]:
-        """Decrypt and verify a request; the event. Raises ForgedRequest. The url_verification challenge has no signature."""
+        """Verify and decrypt a request; the event. Raises ForgedRequest, before anything is parsed where the signature, which is over the
+        raw bytes, is wrong or old. The url_verification challenge has none, but is small and knows the token."""
+        signed = "x-lark-signature" in headers
+        if not (self._is_signed(headers, body) if signed else len(body) <= MAX_CHALLENGE_BYTES):
+            raise ForgedRequest("signature")
         event = self._decrypt(body)
         header = event.get("header")
         token = (header if isinstance(header, dict) else event).get("token")
         if not hmac.compare_digest(str(token).encode(errors="replace"), self._token):
             raise ForgedRequest("token")
-        if event.get("type") != "url_verification":
-            prefix = headers.get("x-lark-request-timestamp", "") + headers.get("x-lark-request-nonce", "")
-            expected = hashlib.sha256(prefix.encode("latin-1", "replace") + self._key + body).hexdigest()
-            if not hmac.compare_digest(headers.get("x-lark-signature", "").encode("latin-1", "replace"), expected.encode()):
-                raise ForgedRequest("signature")
+        if not signed and event.get("type") != "url_verification":
+            raise ForgedRequest("signature")
         return event
+
+    def _is_signed(self, headers: Mapping[str, str], body: bytes) -> bool:
+        stamp, nonce = headers.get("x-lark-request-timestamp", ""), headers.get("x-lark-request-nonce", "")
+        expected = hashlib.sha256((stamp + nonce).encode("latin-1", "replace") + self._key + body).hexdigest()
+        signature = headers["x-lark-signature"].encode("latin-1", "replace")
+        return bot_command.is_recent(stamp) and hmac.compare_digest(signature, expected.encode())
 
     def _decrypt(self, body: bytes) -> dict[str, object]:
         try:
@@ -258,7 +268,7 @@ class Feishu:
             key = self.client.upload("oomdoctor.patch", answer.patch.encode(errors="replace"))
             self._send(message, "file", {"file_key": key}, "patch")
         except (ApiError, httpx.HTTPError, KeyError):
-            text = f"```diff\n{answer.patch.replace('```', chr(39) * 3)}\n```"
+            text = dialect(self.name).verbatim(answer.patch, "```diff")
             if len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) > MAX_BLOCK_BYTES:
                 text = phrase("bot.patch_too_long").to(answer.lang)
             self._send(message, "interactive", build_card(Outgoing(text, phrase("bot.patch").to(answer.lang))), "block")

@@ -39,7 +39,8 @@ def serve_webhook(handler: RequestHandler, path: str, dispatcher: Dispatcher, ho
             size=MAX_REQUEST_BYTES, total_size=64 * MAX_REQUEST_BYTES, max_requests=256, per_client=256, arrival=ARRIVAL_SECONDS
         )
         sentence = phrase("remote.listening", address=serve_command.listener_url(listener, path)).to(lang)
-        serve_command.run_server(Gate(application(handler, path, dispatcher, lambda: console.say(sentence)), limits), listener)
+        gate = Gate(application(handler, path, dispatcher, lambda: console.say(sentence)), limits)
+        serve_command.run_server(gate, listener, dispatcher.stop)
 
 
 def application(handler: RequestHandler, path: str, dispatcher: Dispatcher, ready: Callable[[], None] = lambda: None) -> ASGIApp:

@@ -6,6 +6,8 @@ Socket Mode, files (url_private_download with the bot's token), formatting of me
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import html
 import logging
 import signal
@@ -26,6 +28,7 @@ from slack_sdk.webhook import WebhookClient
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
+from diagnose.render.parts.strings import visible
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import MAX_EARLIER, Dispatcher, build_pool
@@ -72,10 +75,10 @@ def run(options: BotOptions) -> int:
         else bot_command.read_secret("SLACK_APP_TOKEN", "slack_app_token")
     )
     client = client_for(token, bot_command.read_api_url("SLACK_API_URL", API))
-    dispatcher, app = connect(client, build_pool(options), options, signing=second_secret if options.http else "")
+    dispatcher, app = connect(client, build_pool(options), options)
     try:
         if options.http:
-            serve_http(app, dispatcher, options)
+            serve_http(app, dispatcher, options, second_secret)
         else:
             serve_socket(app, dispatcher, options, second_secret)
     finally:
@@ -88,7 +91,7 @@ def client_for(token: str, base: str) -> WebClient:
     return WebClient(token, base_url=f"{base}/", timeout=TIMEOUT, retry_handlers=[RetryAfterHandler(max_retry_count=RETRIES)])
 
 
-def connect(client: WebClient, pool: WorkerPool, options: BotOptions, signing: str = "") -> tuple[Dispatcher, App]:
+def connect(client: WebClient, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, App]:
     """The dispatcher and the Bolt app that feeds it. Raises UserError for a token that Slack refuses."""
     try:
         bot_user = str(client.auth_test()["user_id"])
@@ -101,8 +104,7 @@ def connect(client: WebClient, pool: WorkerPool, options: BotOptions, signing: s
     app = App(
         client=client,
         logger=logger,
-        signing_secret=signing or None,
-        request_verification_enabled=bool(signing),
+        request_verification_enabled=False,  # build_handler verifies: Bolt parses a body first
         token_verification_enabled=False,
         process_before_response=True,  # listeners only queue messages, so none is lost after the response to Slack
     )
@@ -135,24 +137,35 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
         dispatcher.submit(parse_event(event, key, answer_at=str(shortcut.get("response_url") or "")))
 
 
-def serve_http(app: App, dispatcher: Dispatcher, options: BotOptions) -> None:
+def serve_http(app: App, dispatcher: Dispatcher, options: BotOptions, secret: str) -> None:
     from diagnose.surfaces.bots.bot_http import serve_webhook  # needs uvicorn, which Socket Mode does not
 
-    serve_webhook(build_handler(app), PATH, dispatcher, options.host, options.port, options.lang)
+    serve_webhook(build_handler(app, secret), PATH, dispatcher, options.host, options.port, options.lang)
 
 
-def build_handler(app: App) -> RequestHandler:
-    """A handler of webhook requests. Bolt checks the signature and its age and answers 401 if they are wrong."""
+def build_handler(app: App, secret: str) -> RequestHandler:
+    """A handler of webhook requests (events, shortcuts). What Slack has not signed with `secret`, or not now, is refused unparsed."""
     from diagnose.surfaces.bots.bot_http import Reply  # see serve_http
 
     def handle(headers: Mapping[str, str], body: bytes) -> Reply:
-        timestamp = headers.get("x-slack-request-timestamp", "")
-        if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 15):  # Bolt would fail to parse it
+        if not is_signed(secret, headers, body):
             return Reply(401)
-        response = app.dispatch(BoltRequest(body=body.decode("utf-8", "replace"), headers=dict(headers)))
+        try:
+            request = BoltRequest(body=body.decode("utf-8", "replace"), headers=dict(headers))
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+            return Reply(400)
+        response = app.dispatch(request)
         return Reply(response.status, (response.body or "").encode(), response.first_headers().get("content-type", "text/plain"))
 
     return handle
+
+
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether the signature over the raw bytes is Slack's, and recent."""
+    stamp = headers.get("x-slack-request-timestamp", "")
+    expected = hmac.new(secret.encode(), b"v0:%b:%b" % (stamp.encode("latin-1", "replace"), body), hashlib.sha256).hexdigest()
+    signature = headers.get("x-slack-signature", "").encode("latin-1", "replace")
+    return bot_command.is_recent(stamp) and hmac.compare_digest(signature, f"v0={expected}".encode())
 
 
 class BoundedSocketHandler(SocketModeHandler):
@@ -182,6 +195,7 @@ def serve_socket(app: App, dispatcher: Dispatcher, options: BotOptions, token: s
     try:
         stop.wait()
     finally:
+        dispatcher.stop()
         handler.client.close()
 
 
@@ -294,5 +308,5 @@ def section(text: str) -> dict[str, Any]:
 
 def patch_block(answer: Outgoing) -> str:
     """The patch as a code block, or a sentence if it is too long."""
-    text = f"```\n{html.escape(answer.patch, quote=False).replace('```', chr(39) * 3)}\n```"
+    text = f"```\n{html.escape(visible(answer.patch), quote=False).replace('```', chr(39) * 3)}\n```"
     return text if len(text) <= MAX_BLOCK else phrase("bot.patch_too_long").to(answer.lang)

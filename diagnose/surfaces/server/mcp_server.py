@@ -6,17 +6,20 @@ Tools take texts and return text with typed data. Nothing is opened, run or kept
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.server import serve_command
+from diagnose.surfaces.server.json_text import without_lone_surrogates
 from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Questions that may wait or be answered at once.
 QUEUE_CAPACITY = 32
@@ -46,10 +49,59 @@ def serve_mcp(options: McpOptions) -> int:
         if options.http:
             serve_over_http(mcp, pool, options)
         else:
-            mcp.run("stdio")
+            serve_on_stdio(mcp)
     finally:
         pool.close()
     return 0
+
+
+def serve_on_stdio(mcp: MCPServer) -> None:
+    """Standard input and output. A line that is no message is answered as JSON-RPC says; the library would leave its sender waiting."""
+    import anyio
+    import pydantic_core
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.message import SessionMessage
+    from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+
+    class Lines:
+        """Standard input by lines; `line` is the last one."""
+
+        line = b""
+
+        async def __aiter__(self) -> AsyncIterator[str]:
+            async for line in anyio.wrap_file(sys.stdin.buffer):
+                self.line = without_lone_surrogates(line)
+                if line.strip():
+                    yield self.line.decode("utf-8", "replace")
+
+    def refusal(line: bytes) -> SessionMessage:
+        try:
+            request = pydantic_core.from_json(line)
+            code, why = INVALID_REQUEST, "Invalid Request"
+        except ValueError:
+            request, code, why = None, PARSE_ERROR, "Parse error"
+        name = request.get("id") if isinstance(request, dict) else None
+        known = name if isinstance(name, (str, int)) and not isinstance(name, bool) else None
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=known, error=ErrorData(code=code, message=why)))
+
+    async def serve() -> None:
+        lines: Any = Lines()
+        async with stdio_server(stdin=lines) as (received, replies), anyio.create_task_group() as tasks:
+            sent, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+            async def sort() -> None:
+                async with sent:
+                    async for message in received:
+                        if isinstance(message, Exception):
+                            await replies.send(refusal(lines.line))
+                        else:
+                            await sent.send(message)
+
+            tasks.start_soon(sort)
+            server = mcp._lowlevel_server  # noqa: SLF001 - run_stdio_async does the same with streams that cannot be reached
+            await server.run(messages, replies, server.create_initialization_options())
+
+    anyio.run(serve)
 
 
 def serve_over_http(mcp: MCPServer, pool: WorkerPool, options: McpOptions) -> None:
@@ -65,15 +117,19 @@ def serve_over_http(mcp: MCPServer, pool: WorkerPool, options: McpOptions) -> No
 
 def post_only(app: ASGIApp, lang: Lang) -> ASGIApp:
     """Answer all methods but POST with 405, as the protocol allows: without sessions there is nothing to stream, and an open
-    stream would hold a connection for ever.
+    stream would hold a connection for ever. Bodies, which Gate hands over whole, lose their halves of surrogate pairs.
     """
     from starlette.responses import JSONResponse
 
     from diagnose.surfaces.server.serve_limits import PROBLEM_TYPE, problem
 
     async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        async def receive_clean() -> Message:
+            message = await receive()
+            return {**message, "body": without_lone_surrogates(message["body"])} if "body" in message else message
+
         if scope["type"] != "http" or scope["method"] == "POST":
-            await app(scope, receive, send)
+            await app(scope, receive_clean, send)
             return
         detail = phrase("remote.no_such_method", method=scope["method"]).to(lang)
         refusal = JSONResponse(problem(405, detail), 405, {"allow": "POST"}, PROBLEM_TYPE)

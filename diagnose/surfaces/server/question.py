@@ -34,6 +34,14 @@ class Question:
     redact: bool = True
     form: str = "json"
 
+    def __post_init__(self) -> None:
+        """Make every text one that UTF-8 can hold: chats and forms may bring halves of surrogate pairs."""
+        self.logs = tuple((encodable(name), data if isinstance(data, bytes) else encodable(data)) for name, data in self.logs)
+        self.configs = tuple((encodable(name), data if isinstance(data, bytes) else encodable(data)) for name, data in self.configs)
+        self.model, self.gpu = self.model and encodable(self.model), self.gpu and encodable(self.gpu)
+        self.set = {encodable(name): encodable(value) for name, value in self.set.items()}
+        self.changes = {encodable(name): encodable(value) for name, value in self.changes.items()}
+
 
 @dataclass(slots=True)
 class Answer:
@@ -42,6 +50,11 @@ class Answer:
     data: str = ""
     page: str = ""
     wrong: str = ""
+
+
+def encodable(text: str) -> str:
+    """The text with a question mark for each half of a surrogate pair."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def label(name: str, fallback: str) -> str:

@@ -151,7 +151,7 @@ def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> No
             return problem_response(404, error.to(request_language(request)))
 
     @app.get("/healthz", response_model=Health, operation_id="health", summary="Whether the server is up.")
-    def health() -> Any:
+    async def health() -> Any:  # never behind the threads that other addresses wait for
         return {"status": "ok", "version": __version__, "asked": pool.pending}
 
     @app.get("/openapi.json", include_in_schema=False)

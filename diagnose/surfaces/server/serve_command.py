@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -14,12 +15,15 @@ from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.term import console
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from collections.abc import Callable
+    from types import FrameType
 
-#: Seconds that requests have to finish after a signal to stop.
-SHUTDOWN_SECONDS = 25
-#: Open connections; further ones are refused.
+    from diagnose.surfaces.server.serve_limits import Gate
+
+#: Open connections; for a further one the one that is idle longest is cut.
 MAX_CONNECTIONS = 1000
+#: Files that a server wants to be able to open: half of them for connections, a quarter for those that wait to be accepted.
+MAX_FILES = 8192
 
 
 @dataclass(slots=True)
@@ -56,7 +60,10 @@ def serve(options: ServeOptions) -> int:
     pool = WorkerPool(options.workers or min(os.cpu_count() or 1, 8), options.timeout, options.queue)
     with open_listener(options.host, options.port) as listener:
         sentence = phrase("remote.listening", address=listener_url(listener)).to(options.lang)
-        run_server(application(pool, limits, options.redact, ready=lambda: console.say(sentence)), listener)
+        try:
+            run_server(application(pool, limits, options.redact, ready=lambda: console.say(sentence)), listener)
+        finally:
+            pool.close()  # where the application could not start
     return 0
 
 
@@ -84,14 +91,25 @@ def listener_url(listener: socket.socket, path: str = "/") -> str:
     return f"http://[{host}]:{port}{path}" if ":" in host else f"http://{host}:{port}{path}"
 
 
-def run_server(app: ASGIApp, listener: socket.socket) -> None:
-    """Answer requests on the socket until SIGTERM or SIGINT, then finish the running ones."""
+def run_server(gate: Gate, listener: socket.socket, on_stop: Callable[[], None] = lambda: None) -> None:
+    """Answer requests on the socket until SIGTERM or SIGINT; then running ones may finish within FINISH_SECONDS. `on_stop` is called when
+    the signal arrives."""
     import uvicorn
 
-    from diagnose.surfaces.server.serve_limits import TimedHttpProtocol
+    from diagnose.surfaces.server.serve_limits import CUT_SECONDS, SPARE_CONNECTIONS, TimedHttpProtocol
 
+    class Server(uvicorn.Server):
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - uvicorn's signature
+            self.should_exit = True  # also at a second Ctrl-C: it ends in seconds, and nothing is left behind
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            on_stop()
+            gate.finish()
+            await super().shutdown(sockets)
+
+    files = open_files()
     config = uvicorn.Config(
-        app,
+        gate,
         http=TimedHttpProtocol,
         ws="none",
         loop="asyncio",
@@ -99,13 +117,29 @@ def run_server(app: ASGIApp, listener: socket.socket) -> None:
         access_log=False,
         log_level="error",
         server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        backlog=min(2048, files // 4),
+        limit_concurrency=min(MAX_CONNECTIONS, files // 2) + SPARE_CONNECTIONS,
+        timeout_graceful_shutdown=round(CUT_SECONDS) + 1,  # never reached: by then every connection is cut
     )
     # uvicorn raises the signal again at the end; a requested stop is not a failure
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
+    Server(config).run(sockets=[listener])
+
+
+def open_files() -> int:
+    """How many files this process may open, at most MAX_FILES; the limit is raised as far as it may be."""
+    try:
+        import resource  # POSIX only
+    except ImportError:
+        return MAX_FILES
+    soft, hard = (MAX_FILES if files == resource.RLIM_INFINITY else files for files in resource.getrlimit(resource.RLIMIT_NOFILE))
+    if soft < min(hard, MAX_FILES):
+        with contextlib.suppress(ValueError, OSError):  # a system with a lower limit that it does not name
+            wanted = min(hard, MAX_FILES)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            soft = wanted
+    return min(soft, MAX_FILES)
 
 
 def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:

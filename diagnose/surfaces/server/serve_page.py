@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from diagnose.render.markup.html import SHEET
 from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_limits import CONTENT_POLICY, Limits, RequestError, negotiate_language, retry_header
 from diagnose.surfaces.server.serve_requests import MAX_CONFIGS, MAX_WORD
+
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs what is wrong with a stranger's form
 
 MAX_FIELDS = 32
 #: Characters of a field that are shown again beside an error.

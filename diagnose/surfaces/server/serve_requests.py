@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diagnose.phrases import Lang
+from diagnose.surfaces.server.json_text import without_lone_surrogates
 from diagnose.surfaces.server.question import Question, setting_text
 from diagnose.surfaces.server.serve_limits import RequestError
 
@@ -77,7 +78,7 @@ Model = TypeVar("Model", bound=RequestModel)
 def parse_request(shape: type[Model], body: bytes) -> Model:
     """Parse a body. Raises RequestError with the first errors, without repeating the input."""
     try:
-        return shape.model_validate_json(body)
+        return shape.model_validate_json(without_lone_surrogates(body))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         raise RequestError(422, "not_understood", why="; ".join(map(_error_text, faults[:5]))) from error

@@ -62,14 +62,9 @@ def diagnose_question(question: Question, changes: Mapping[str, str] | None = No
     if not question.logs:
         diagnosis = check(configs, **options, frontier=frontier)
     else:
-        logs = [Source.text(_without_surrogates(log), label(name, f"log-{number}")) for number, (name, log) in enumerate(question.logs, 1)]
+        logs = [Source.text(log, label(name, f"log-{number}")) for number, (name, log) in enumerate(question.logs, 1)]
         diagnosis = explain(logs, configs=configs, **options)
     return redaction.mask_diagnosis(diagnosis) if question.redact else diagnosis
-
-
-def _without_surrogates(text: str | bytes) -> str | bytes:
-    """JSON can smuggle in lone surrogates, which cannot be encoded as UTF-8."""
-    return text.encode(errors="replace").decode() if isinstance(text, str) else text
 
 
 def report_json(diagnosis: Diagnosis, lang: Lang) -> str:

@@ -17,8 +17,12 @@ from diagnose.workers import Stopped as Stopped
 
 #: Questions after which a process is replaced, so that no input stays in memory for long.
 QUESTIONS_PER_PROCESS = 1000
+#: Processes that are tried with one question.
+ATTEMPTS = 2
 #: Limit of the address space of one process (POSIX), in bytes.
 MEMORY_LIMIT = 4 << 30
+#: Seconds in which questions may finish after a signal to stop.
+FINISH_SECONDS = 3.0
 #: Seconds that a question may wait for a free process.
 QUEUE_SECONDS = 60.0
 
@@ -89,15 +93,15 @@ class WorkerPool:
         await asyncio.gather(*(loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)))
 
     async def answer(self, question: Question) -> Answer:
-        """The answer of the next free process. Raises Overloaded, Stopped or Lost."""
-        if self.pending >= self.capacity:
+        """The answer of the next free process. Raises Overloaded (also while the pool closes), Stopped or Lost."""
+        if self.pending >= self.capacity or self._closed:
             raise Overloaded
         self.pending += 1
         future = self._threads.submit(self._answer, question)
         try:
             waiting = asyncio.wrap_future(future)
             await asyncio.wait({waiting}, timeout=self.queue_seconds)
-            if not waiting.done() and future.cancel():  # only a question that has not started can be cancelled
+            if future.cancelled() or (not waiting.done() and future.cancel()):  # only a question that has not started can be
                 raise Overloaded
             reply = await waiting
         finally:
@@ -108,12 +112,12 @@ class WorkerPool:
         return reply
 
     def close(self) -> None:
-        """End every process; waiting questions are dropped."""
+        """End every process; questions that are being answered or wait are Overloaded. Idempotent."""
         self._closed = True
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
             for worker in self._workers:
-                worker.process.kill()
+                worker.kill()
         self._threads.shutdown(wait=True)
         with self._lock:
             for worker in self._workers:
@@ -129,15 +133,18 @@ class WorkerPool:
     def _own_worker(self) -> Worker:
         worker: Worker | None = getattr(self._local, "worker", None)
         if worker is None or worker.questions_left <= 0:
-            if worker is not None:
-                self._drop(worker)
+            self._drop()
             worker = Worker()
             with self._lock:
                 self._workers.append(worker)
             self._local.worker = worker
         return worker
 
-    def _drop(self, worker: Worker) -> None:
+    def _drop(self) -> None:
+        """End the process of this thread, if it has one."""
+        worker: Worker | None = getattr(self._local, "worker", None)
+        if worker is None:
+            return
         self._local.worker = None
         with self._lock:
             if worker in self._workers:
@@ -145,14 +152,18 @@ class WorkerPool:
         worker.end()
 
     def _answer(self, question: Question) -> Reply:
+        """The answer of this thread's process; where that dies, of a new one, once: it may have died before, while it was idle."""
+        for _ in range(ATTEMPTS):
+            if self._closed:
+                break
+            try:
+                return self._own_worker().ask(question, self.seconds)
+            except Stopped:
+                self._drop()
+                raise
+            except (EOFError, OSError, Lost) as error:
+                failure = error
+                self._drop()
         if self._closed:
-            raise Lost("closing")
-        worker = self._own_worker()
-        try:
-            return worker.ask(question, self.seconds)
-        except Stopped:
-            self._drop(worker)
-            raise
-        except (EOFError, OSError) as error:
-            self._drop(worker)
-            raise Lost("a worker process died") from error
+            raise Overloaded
+        raise Lost(f"a worker process died {ATTEMPTS} times at one question") from failure

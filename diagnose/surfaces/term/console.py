@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 #: What a terminal that cannot write a character gets instead.
 PLAIN: dict[str, str | int | None] = {"█": "#", "░": "-", "…": "...", "—": "-", "\u200b": ""}
+
+#: What the system says of a disk, a quota or a file that is full: never a mistake of ours.
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def trouble(key: str, where: str = "", hint: str = "", **values: object) -> UserError:
@@ -50,12 +54,20 @@ def view(top: int = 3, verbose: bool = False, budget: bool = False, rules: bool 
 def say(text: str | bytes) -> None:
     """Print a text, or bytes unchanged, on standard output. A reader that has closed the pipe is no error. Raises UserError if it
     cannot be written."""
+    with write_errors("stdout"):
+        try:
+            _write(sys.stdout, text if isinstance(text, bytes) or text.endswith("\n") else text + "\n")
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextlib.contextmanager
+def write_errors(where: str) -> Iterator[None]:
+    """Turn an OSError of the block, which writes to `where`, into a UserError."""
     try:
-        _write(sys.stdout, text if isinstance(text, bytes) or text.endswith("\n") else text + "\n")
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        yield
     except OSError as error:
-        raise trouble("cannot_write", where="stdout", hint="check_target", why=error.strerror or str(error)) from error
+        raise trouble("cannot_write", where=where, hint="check_target", why=error.strerror or str(error)) from error
 
 
 def warn(sentence: str) -> None:
@@ -88,13 +100,16 @@ def guarded(lang: Lang, work: Callable[[], int | None]) -> int:
 
     try:
         return work() or 0
-    except UserError as trouble:
-        warn(trouble.to(lang))
+    except UserError as error:
+        warn(error.to(lang))
         return 2
     except KeyboardInterrupt:
         warn(phrase("cli.stopped").to(lang))
         return 130
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:  # wherever it was: the help, a temporary folder
+            warn(trouble("no_room", where=str(error.filename or ""), hint="make_room", why=error.strerror).to(lang))
+            return 2
         if os.environ.get("OOMDOCTOR_DEBUG"):
             raise
         warn(phrase("cli.internal", error=f"{type(error).__name__}: {error}"[:300]).to(lang))

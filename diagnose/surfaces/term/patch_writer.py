@@ -17,7 +17,8 @@ from diagnose.plan.patch import patching
 from diagnose.render.parts.strings import visible
 from diagnose.surfaces.term import console
 from diagnose.surfaces.term.console import trouble
-from diagnose.surfaces.term.safe_replace import OldFile, read_file, replace_files, write_whole
+from diagnose.surfaces.term.safe_replace import OldFile, read_file, replace_files
+from diagnose.whole_file import draft
 
 #: By this line a diff of ours is known, in its first characters.
 DIFF_SIGN, DIFF_HEAD = re.compile(rb'^--- "?a/', re.MULTILINE), 4096
@@ -145,16 +146,15 @@ def write_to_output(data: bytes) -> None:
 
 def write_diff(path: Path, data: bytes, configs: set[Path], lang: Lang) -> None:
     """Write a diff to a file, which may replace an older diff and nothing else."""
-    try:
+    with console.write_errors(str(path)):
         if path.exists():
             if any(config.exists() and path.samefile(config) for config in configs):
                 raise trouble("patch_is_config", where=str(path), hint="other_patch_name")
             start = path.read_bytes()[:DIFF_HEAD] if path.is_file() else b""
             if start and not DIFF_SIGN.search(start):
                 raise trouble("patch_over_other", where=str(path), hint="other_patch_name")
-        write_whole(path, data)
-    except OSError as error:
-        raise trouble("cannot_write", where=str(path), hint="check_target", why=error.strerror or str(error)) from error
+        with draft(path) as beside:
+            beside.write_bytes(data)
     console.warn(phrase("cli.patch_written", file=path).to(lang))
 
 

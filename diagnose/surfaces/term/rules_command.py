@@ -43,10 +43,8 @@ def show(name: str, folders: Sequence[str], lang: Lang) -> int:
 
 def docs(folder: str, folders: Sequence[str], lang: Lang) -> int:
     """Write the manual into a folder. Raises UserError."""
-    try:
+    with console.write_errors(folder):
         count = manual_pages.write(Path(folder), [Path(name) for name in folders])
-    except OSError as error:
-        raise console.trouble("cannot_write", folder, hint="check_target", why=error.strerror or str(error)) from error
     console.say(phrase("cli.docs_written", count=count, folder=folder).to(lang))
     return 0
 

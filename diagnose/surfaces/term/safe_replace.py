@@ -217,18 +217,3 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def write_whole(path: Path, data: bytes) -> None:
-    """Write a file of our own: it is there whole, or as it was. A link is followed; a pipe or device is written to."""
-    target = path.resolve() if path.is_symlink() else path
-    if target.exists() and not target.is_file():
-        target.write_bytes(data)
-        return
-    draft = target.with_name(f".{target.name}.{os.getpid()}.oomdoctor")
-    try:
-        draft.write_bytes(data)
-        draft.replace(target)
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise

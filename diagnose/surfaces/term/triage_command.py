@@ -6,11 +6,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
-from typing import TextIO
 
 from diagnose.cluster.report import fail_conditions, report_files
 from diagnose.cluster.report.fail_conditions import Condition
@@ -26,6 +25,7 @@ from diagnose.phrases import Lang, Text, phrase
 from diagnose.surfaces.term import answer_command, console, path_arguments
 from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 from diagnose.surfaces.term.console import trouble
+from diagnose.whole_file import draft
 
 #: Exit statuses: some jobs could not be read; a condition of --fail-on holds; stopped by Ctrl-C.
 UNREAD, CONDITION_HOLDS, STOPPED = 1, 5, 130
@@ -149,8 +149,8 @@ def open_store(name: str | None) -> Iterator[Store]:
 def run_jobs(run: Run, options: TriageOptions, lang: Lang) -> Text | None:
     """Diagnose the jobs; a sentence on what was exported, or None."""
     count = troubles = 0
-    with open_export(options.export) as write_line, progress(run, lang):
-        for result in run.results():
+    with open_export(options.export) as write_line, progress(run, lang), closing(run.results()) as results:  # before the database is
+        for result in results:
             if result.report:
                 write_line(result.report)
                 count += 1
@@ -173,10 +173,8 @@ def print_report(store: Store, options: TriageOptions, display: DisplayOptions, 
     """Print the report, write the page of `out`, and announce new groups to the webhook of `notify`."""
     groups = summarize(store, options.group_by, since)
     if options.out:
-        try:
+        with console.write_errors(options.out):
             report_files.write_html(store, groups, Path(options.out), display.lang, display.redact is not False)
-        except OSError as error:
-            raise trouble("cannot_write", where=options.out, hint="check_target", why=error.strerror or str(error)) from error
     if display.format == "html":
         console.say(report_files.html(store, groups, display.lang, redact=display.redact is not False))
     else:
@@ -240,18 +238,24 @@ def is_json_lines(export: str) -> bool:
 
 @contextmanager
 def open_export(export: str | None) -> Iterator[Callable[[str], None]]:
-    """A function that appends a line to a JSON-lines export; does nothing for other exports. Raises UserError."""
+    """A function that appends a line to a JSON-lines export; does nothing for other exports. The file is as it was until the run
+    ends, also where it cannot be written. Raises UserError."""
     if export is None or not is_json_lines(export):
         yield lambda _: None
         return
-    path = Path(export)
-    try:
+    path, failure = Path(export), None
+
+    with console.write_errors(export):
         path.parent.mkdir(parents=True, exist_ok=True)
-        file: TextIO = path.open("w", encoding="utf-8", errors="replace", newline="\n")
-    except OSError as error:
-        raise trouble("cannot_write", where=str(path), hint="check_target", why=error.strerror or str(error)) from error
-    with file:
-        yield lambda line: print(line, file=file)
+        with draft(path) as beside, beside.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            try:
+                yield lambda line: print(line, file=file)
+            except OSError:
+                raise
+            except BaseException as error:  # of the run: what it has stored is not read again, so its lines stay
+                failure = error
+    if failure is not None:
+        raise failure
 
 
 @contextmanager
