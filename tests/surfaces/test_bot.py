@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +20,7 @@ from diagnose.surfaces.bots import bot_command, bot_dispatcher
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, parse_options
 from diagnose.surfaces.server.worker_answer import is_config_file
-from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped
+from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 
 
 class Listed:
@@ -188,6 +189,23 @@ def test_a_diagnosis_that_fails_is_one_sentence(trouble: Exception, said: str) -
             raise trouble
 
     assert said in told(Listed(), Failing(workers=1, seconds=30), Post(SHORT)).text
+
+
+def test_a_bot_that_is_stopped_answers_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In seconds: what is not diagnosed by then is told to ask again."""
+    monkeypatch.setattr(bot_dispatcher, "FINISH_SECONDS", 0.1)
+    platform, pool = Listed(), WorkerPool(workers=1, seconds=30)
+    desk = Dispatcher(platform, pool, BotOptions("slack"))
+    desk.open()
+    slow = "".join(LOG.replace("rank3", f"rank{number}") for number in range(300))
+    for key in "abcdef":
+        desk.submit(Incoming(key, Post(slow), None, key))
+    begun = time.monotonic()
+    desk.stop()
+    desk.close()
+    assert time.monotonic() - begun < 5
+    assert sorted(key for key, _ in platform.sent) == list("abcdef")
+    assert "ask again" in platform.sent[-1][1].text
 
 
 def test_notes_and_sentences_are_harmless(crew: Kept) -> None:

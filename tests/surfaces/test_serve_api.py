@@ -13,7 +13,7 @@ import jsonschema
 from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import CONFIGS, LOG, PROBLEM, Server, is_problem, post, reply
+from serving import CONFIGS, LOG, PROBLEM, SHORT, Server, is_problem, post, reply
 
 from diagnose.pipeline import explain
 from diagnose.render.data.typed_report import Report
@@ -135,7 +135,6 @@ def test_the_description_is_openapi_and_holds(client: httpx.Client) -> None:
         b'{"text": "x", "options": {"model": "{"}}',
         b'{"text": "x", "options": {"model": "/etc/passwd"}}',
         b'{"text": "x", "options": {"rules": ["/etc"]}}',
-        b'{"text": "\\ud800"}',
         b'{"text": "\xff"}',
         b'{"text": ' + b"[" * 100_000,
         b'{"text": "x", "options": ' + b'{"set":' * 100_000,
@@ -146,6 +145,22 @@ def test_a_body_that_is_not_understood_is_422(client: httpx.Client, body: bytes)
     """One sentence that says where, and nothing of what was sent."""
     told = is_problem(client.post("/api/explain", content=body, headers={"content-type": "application/json"}), 422)
     assert len(told["detail"]) < 2000 and "Traceback" not in told["detail"]
+
+
+@for_each(
+    "body, status",
+    [
+        (b'{"text": "%s \\ud800", "configs": [{"name": "\\udfff", "text": "a: \\ud800"}]}' % SHORT.encode(), 200),
+        (b'{"text": "x", "options": {"set": {"\\ud800": "\\udc00\\ud800"}}}', 422),
+        (b'{"text": "x", "options": {"gpu": "\\ud800"}}', 422),
+        (b'{"text": "x", "options": {"model": "\\ud800"}}', 422),
+        (b'{"\\ud800": 1}', 422),
+    ],
+)
+def test_half_a_surrogate_pair_is_answered(client: httpx.Client, body: bytes, status: int) -> None:
+    """As any other character that means nothing."""
+    answer = client.post("/api/explain", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == status and answer.json()
 
 
 def test_a_model_may_be_inline_json(client: httpx.Client) -> None:

@@ -39,6 +39,7 @@ def serve_webhook(handler: RequestHandler, path: str, dispatcher: Dispatcher, ho
             size=MAX_REQUEST_BYTES, total_size=64 * MAX_REQUEST_BYTES, max_requests=256, per_client=256, arrival=ARRIVAL_SECONDS
         )
         sentence = phrase("remote.listening", address=serve_command.listener_url(listener, path)).to(lang)
+        dispatcher.open()
         gate = Gate(application(handler, path, dispatcher, lambda: console.say(sentence)), limits)
         serve_command.run_server(gate, listener, dispatcher.stop)
 
@@ -72,7 +73,6 @@ def application(handler: RequestHandler, path: str, dispatcher: Dispatcher, read
 
 async def _lifespan(receive: Receive, send: Send, dispatcher: Dispatcher, ready: Callable[[], None]) -> None:
     await receive()
-    await asyncio.to_thread(dispatcher.open)
     await send({"type": "lifespan.startup.complete"})
     ready()
     await receive()

@@ -78,11 +78,10 @@ LanguageParameter = Annotated[str, Query(alias="lang", description="en or zh; el
 
 
 def application(pool: WorkerPool, limits: Limits, redact: bool = True, ready: Callable[[], None] = lambda: None) -> Gate:
-    """The whole application. `ready` is called once the worker processes have started."""
+    """The whole application. `ready` is called once it listens; at its end it closes the pool."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await pool.start()
         ready()
         try:
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -61,9 +62,10 @@ def serve(options: ServeOptions) -> int:
     with open_listener(options.host, options.port) as listener:
         sentence = phrase("remote.listening", address=listener_url(listener)).to(options.lang)
         try:
+            asyncio.run(pool.start())
             run_server(application(pool, limits, options.redact, ready=lambda: console.say(sentence)), listener)
         finally:
-            pool.close()  # where the application could not start
+            pool.close()  # where the application did not come to it
     return 0
 
 

@@ -10,6 +10,8 @@ from multiprocessing.connection import Connection
 from typing import TypeAlias
 
 from diagnose import workers
+from diagnose.errors import UserError
+from diagnose.phrases import phrase
 from diagnose.surfaces.server.question import Answer, Question
 from diagnose.workers import START_TIMEOUT
 from diagnose.workers import Lost as Lost
@@ -87,10 +89,13 @@ class WorkerPool:
         self._closed = False
 
     async def start(self) -> None:
-        """Start all processes and wait until they are ready."""
+        """Start all processes and wait until they are ready. Raises UserError where they do not start."""
         loop = asyncio.get_running_loop()
         gate = threading.Barrier(self._count)
-        await asyncio.gather(*(loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)))
+        try:
+            await asyncio.gather(*(loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)))
+        except (Lost, OSError) as error:
+            raise UserError(phrase("remote.no_workers", why=str(error)), "", phrase("remote.fewer_workers")) from error
 
     async def answer(self, question: Question) -> Answer:
         """The answer of the next free process. Raises Overloaded (also while the pool closes), Stopped or Lost."""
