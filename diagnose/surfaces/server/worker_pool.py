@@ -103,14 +103,14 @@ class WorkerPool:
             raise Overloaded
         self.pending += 1
         future = self._threads.submit(self._answer, question)
+        waiting = asyncio.wrap_future(future)
         try:
-            waiting = asyncio.wrap_future(future)
             await asyncio.wait({waiting}, timeout=self.queue_seconds)
             if future.cancelled() or (not waiting.done() and future.cancel()):  # only a question that has not started can be
                 raise Overloaded
             reply = await waiting
         finally:
-            future.cancel()
+            waiting.cancel()  # and with it `future`; what becomes of a question whose asker has gone is nobody's
             self.pending -= 1
         if isinstance(reply, str):
             raise Lost(reply)
