@@ -139,10 +139,20 @@ def test_encodings_and_line_ends_do_not_matter(encode: str, line_end: str) -> No
     assert fact is not None and (fact.value, fact.witness.line) == (2048, 4)
 
 
-def test_lines_are_those_of_an_editor() -> None:
-    """YAML breaks lines at separators that no editor counts."""
-    fact = FactBook(read(f'x: "a\u2028b"\n{BASE}cutoff_len: 2048\n').facts).fact("train.max_seq_len")
-    assert fact is not None and fact.witness.line == 4
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f'x: "a\u2028b"\n{BASE}cutoff_len: 2048\n', 5),
+        (f'x: "a\x85b"\r{BASE}cutoff_len: 2048\n', 5),
+        ('{"x": "a\u2028b",\r"stage": "sft", "finetuning_type": "lora",\n"cutoff_len": 2048}', 2),
+        ("# a\rfrom trl import SFTConfig\nx = '\u2028'\f\rargs = SFTConfig(max_length=2048)\n", 4),
+        ("# a\ncd x\u2028\x85\r\ntrl sft --model_name_or_path a/b --max_length 2048\n", 3),
+    ],
+)
+def test_lines_are_those_of_the_language(text: str, line: int) -> None:
+    """YAML ends lines at characters at which JSON and a shell do not, Python at a lone carriage return."""
+    fact = FactBook(read(text).facts).fact("train.max_seq_len")
+    assert fact is not None and fact.witness.line == line
 
 
 # -- unusable

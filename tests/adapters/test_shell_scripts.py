@@ -243,7 +243,7 @@ def test_no_script_raises(text: str) -> None:
     for prefix in ("", "X=1\npython t.py ", "if [ $A ]; then ", "cat <<EOF > a.json\n"):
         whole = prefix + text
         try:
-            found, files = read_script(whole)
+            found, files, _ = read_script(whole)
         except Unreadable:
             continue
         for launch in found:

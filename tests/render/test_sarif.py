@@ -179,7 +179,7 @@ def test_a_plan_that_replaces_values_is_a_fix() -> None:
     (fix,) = sarif(replace(sample, outcome=replace(sample.outcome, plan=plan)))["results"][0]["fixes"]
     (change,) = fix["artifactChanges"]
     assert change["replacements"] == [
-        {"deletedRegion": {"startLine": 1, "startColumn": 13, "endColumn": 17}, "insertedContent": {"text": "1536"}}
+        {"deletedRegion": {"startLine": 1, "startColumn": 13, "endLine": 1, "endColumn": 17}, "insertedContent": {"text": "1536"}}
     ]
 
 

@@ -16,6 +16,8 @@ from diagnose.adapters.shell.shell_text import Chars, Command, Word
 if TYPE_CHECKING:
     from yaml.nodes import Node
 
+    from diagnose.adapters.python.script_values import NodePlaces
+
 _WORDS = ("command", "args")
 _OPTION_ITEM = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
 _MAX_WORDS = 2000
@@ -133,16 +135,11 @@ def parse_python_lists(text: str) -> list[Launch]:
     """The launches in a script's lists of strings: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
     if not _OPTION_ITEM.search(text) and "--" not in text:
         return []
-    from diagnose.adapters.python.script_calls import parse_script  # the reader of Python is loaded only for scripts
+    # the reader of Python is loaded only for scripts
+    from diagnose.adapters.python.script_calls import parse_script
+    from diagnose.adapters.python.script_values import NodePlaces
 
-    offsets = [0]
-    for line in text.split("\n"):
-        offsets.append(offsets[-1] + len(line) + 1)
-    rows = text.split("\n")
-
-    def place(line: int, column: int) -> int:
-        return offsets[line - 1] + len(rows[line - 1].encode()[:column].decode("utf-8", "replace"))
-
+    place = NodePlaces(text)
     result: list[Launch] = []
     for node in ast.walk(parse_script(text)):
         if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
@@ -152,8 +149,8 @@ def parse_python_lists(text: str) -> list[Launch]:
     return result
 
 
-def _word_of_expression(node: ast.expr, place: Any, text: str) -> Word:
-    start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
+def _word_of_expression(node: ast.expr, place: NodePlaces, text: str) -> Word:
+    start, end = place.span(node)
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         is_literal = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
         return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, is_literal)

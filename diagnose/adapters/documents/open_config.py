@@ -56,6 +56,7 @@ class OpenDocument:
     inside: list[OpenDocument] = field(default_factory=list)  # configs in the here-documents of a script
     outer: str = ""  # of a here-document: the script's text and the offset in it
     shift: int = 0
+    is_closed: bool = True  # of a script: whether all its quotes are
 
 
 def open_document(source: ConfigSource) -> OpenDocument:
@@ -153,8 +154,9 @@ def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: s
     from diagnose.adapters.documents import argument_lists
     from diagnose.adapters.launch import launch_command
 
-    launches, files = launch_command.read_script(text)
+    launches, files, is_closed = launch_command.read_script(text)
     document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
+    document.is_closed = is_closed
     document.inside = _heredoc_configs(source, text, files)
     return document
 
@@ -217,7 +219,7 @@ def _heredoc_config(source: ConfigSource, text: str, file: WrittenFile, place: P
     document.outer, document.shift = text, file.start
     if document.form not in ("yaml", "json", "toml") or len(document.text) != blank_lines + len(chars.text):
         return document if document.form is None and chars.sure else None
-    inner_places = Places(document.text)
+    inner_places = Places(document.text, document.form)
     scattered = any(not file.start <= at <= file.end for at in (*chars.starts[:1], *chars.ends[-1:])) or not _is_ordered(chars.starts)
 
     def moved(leaf: Leaf) -> Leaf:

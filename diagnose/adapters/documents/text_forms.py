@@ -16,7 +16,7 @@ from diagnose.parse.text.lazy_re import lazy_compile
 if TYPE_CHECKING:
     from ast import Module
 
-_PYTHON = lazy_compile(r"^(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
+_PYTHON = lazy_compile(r"(?:^|\r)(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
 _SCRIPT = lazy_compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
 _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)

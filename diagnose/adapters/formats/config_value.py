@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -90,13 +91,28 @@ class Unreadable(Exception):
         self.code, self.message, self.line, self.column = code, message, line, column
 
 
+#: Characters other than a line feed at which a line ends, for languages that have such.
+LINE_BREAKS = {"python": "\r", "yaml": "\r\x85\u2028\u2029"}
+
+
+def split_lines(text: str, form: str = "") -> list[str]:
+    """The lines of a text without their breaks, as its language, the form, counts them."""
+    breaks = LINE_BREAKS.get(form, "")
+    return re.split(f"\r\n|[\n{breaks}]", text) if any(char in text for char in breaks) else text.split("\n")
+
+
 class Places:
-    """Maps offsets of a text to lines and columns. Lines end at a line feed."""
+    """Maps offsets of a text to lines and columns. Lines end where the language of the text, its form, ends them: at a line feed; in
+    Python also at a lone carriage return, in YAML at that and at three characters of Unicode."""
 
     __slots__ = ("_line_starts",)
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, form: str = "") -> None:
+        breaks = LINE_BREAKS.get(form, "")
         self._line_starts = [0]
+        if any(char in text for char in breaks):
+            self._line_starts += [match.end() for match in re.finditer(f"\r\n|[\n{breaks}]", text)]
+            return
         line_end = text.find("\n")
         while line_end >= 0:
             self._line_starts.append(line_end + 1)
@@ -110,3 +126,8 @@ class Places:
     def offset(self, line: int, column: int) -> int:
         """Offset of a 1-based line and column."""
         return self._line_starts[line - 1] + column - 1
+
+    def line(self, text: str, line: int) -> str:
+        """A 1-based line of the text with its line break; empty where there is none."""
+        starts = [*self._line_starts[max(line - 1, 0) : line + 1], len(text)]
+        return text[starts[0] : starts[1]] if 0 < line <= len(self._line_starts) else ""

@@ -30,7 +30,7 @@ class Reader:
         self._budget = MAX_LEAVES
         self._copy_budget = 16 * MAX_BYTES  # characters that leaves may quote: each alias quotes its anchor again
         self._end_cache: dict[int, int] = {}
-        self._place = Places(text)  # the marks of PyYAML break lines at characters that editors do not
+        self._place = Places(text, "yaml")
 
     def leaves(self) -> list[Leaf]:
         """Every key of the first mapping among the documents, in the order written, of duplicates the last, as PyYAML takes it.

@@ -20,7 +20,7 @@ def command_parts(program: StartedProgram) -> Iterator[Part]:
     """The parts of one command: the trainer's options, then the launcher's."""
     launch = program.launch
     if program.table is not None:
-        leaves = (*(leaf for flag in launch.flags for leaf in _option_leaves(flag, program)), *_positional(program, program.table))
+        leaves = (*(leaf for flag in launch.flags for leaf in option_leaves(flag, program)), *_positional(program, program.table))
         own = program.table.unknown != "anything"
         yield _part(program, program.table, leaves, launch.program, launch.program_at, own)
     launcher = framework_tables.launcher_table(launch.launcher)
@@ -61,7 +61,7 @@ def _part(program: StartedProgram, tab: Table, leaves: tuple[Leaf, ...], entry: 
     )
 
 
-def _option_leaves(flag: Flag, program: StartedProgram) -> list[Leaf]:
+def option_leaves(flag: Flag, program: StartedProgram) -> list[Leaf]:
     """The leaf of an option, or the leaves of a structured override (`key={a: 1}`)."""
     leaf = _option_leaf(flag, program)
     if flag.key.startswith("-") or (leaf.text or "")[:1] not in ("[", "{", "'", '"'):

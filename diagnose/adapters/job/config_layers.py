@@ -43,10 +43,20 @@ def document_parts(document: OpenDocument) -> Iterator[Part]:
             holder = next(leaf for leaf in document.leaves if leaf.key == key)
             if key == "deepspeed":
                 engine = framework_tables.table(framework_tables.of_role("engine"))
-                yield Part(document.source.name, engine, "python", document.text, tuple(flatten(literal, "", holder)), own_keys=False)
+                written = {leaf.key.removeprefix("deepspeed."): leaf for leaf in document.leaves if leaf.key.startswith("deepspeed.")}
+                leaves = tuple(_placed(leaf, written.get(leaf.key)) for leaf in flatten(literal, "", holder))
+                yield Part(document.source.name, engine, "python", document.text, leaves, own_keys=False)
         if document.script.env:
             variables = framework_tables.table(framework_tables.of_role("variables"))
             yield Part(document.source.name, variables, "python", document.text, tuple(document.script.env), own_keys=False)
+
+
+def _placed(leaf: Leaf, written: Leaf | None) -> Leaf:
+    """A leaf of a literal with the place where the script writes its value."""
+    if written is None:
+        return leaf
+    place = {"written": written.written, "start": written.start, "end": written.end, "line": written.line, "column": written.column}
+    return replace(leaf, **place)  # type: ignore[arg-type]
 
 
 def trainer_parts(parts: Sequence[Part]) -> list[Part]:

@@ -64,11 +64,11 @@ def launches(text: str) -> list[Launch]:
     return read_script(text)[0]
 
 
-def read_script(text: str) -> tuple[list[Launch], list[WrittenFile]]:
-    """What a script starts, and the files that it writes."""
+def read_script(text: str) -> tuple[list[Launch], list[WrittenFile], bool]:
+    """What a script starts, the files that it writes, and whether all its quotes are closed."""
     reader = ShellReader(text)
     result = [launch for command in reader.read() for launch in command_launches(command, text)]
-    return _reconcile_branches(result), reader.files
+    return _reconcile_branches(result), reader.files, reader.is_closed
 
 
 def command_launches(command: Command, text: str, depth: int = 0) -> list[Launch]:

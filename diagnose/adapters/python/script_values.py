@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from diagnose.adapters.formats.config_value import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
 from diagnose.adapters.python.script_calls import callee_name, literal_value, scalar_text
@@ -38,40 +36,48 @@ class Script:
     asks: bool = False
 
 
+class NodePlaces:
+    """Maps the places of `ast` to offsets: lines end as Python ends them, columns are counted in UTF-8 bytes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._places = Places(text, "python")
+        self._columns: dict[int, list[int] | None] = {}  # by line: the column of each byte; None: each byte is a character
+
+    def __call__(self, line: int, byte: int) -> int:
+        if line not in self._columns:
+            text = self._places.line(self._text, line)
+            self._columns[line] = None if text.isascii() else [column for column, char in enumerate(text) for _ in char.encode()]
+        columns = self._columns[line]
+        if columns is not None:
+            byte = columns[byte] if byte < len(columns) else len(columns) and columns[-1] + 1
+        return self._places.offset(line, byte + 1)
+
+    def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
+        """Where a node begins and ends."""
+        start = self(node.lineno, node.col_offset)
+        return start, self(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+
+
 class LeafCollector:
     """Collects what a script sets as leaves; names bound once to a literal are followed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._line_starts = [0, *(end.end() for end in re.finditer(r"\r\n?|\n", text))]  # the ends that `ast` counts
-        self._lines = [text[start:end] for start, end in pairwise((*self._line_starts, len(text)))]
-        self._is_ascii = [line.isascii() for line in self._lines]
         self._names = ScriptNames()
-        self._place = Places(text)
+        self._place = Places(text, "python")
+        self._offset = NodePlaces(text)
         self.script = Script()
-        self._byte_columns: dict[int, list[int]] = {}  # of lines that are not ASCII: the column of each byte
         self._positions: dict[str, int] = {}
         self._budget = MAX_LEAVES
 
     # -- places
 
-    def _offset(self, line: int, byte: int) -> int:
-        """The offset of a place of `ast`, which counts columns in UTF-8 bytes."""
-        if self._is_ascii[line - 1]:
-            return self._line_starts[line - 1] + byte
-        if line not in self._byte_columns:
-            text = self._lines[line - 1]
-            self._byte_columns[line] = [column for column, char in enumerate(text) for _ in char.encode()] + [len(text)]
-        columns = self._byte_columns[line]
-        return self._line_starts[line - 1] + columns[min(byte, len(columns) - 1)]
-
     def _place_of(self, node: ast.expr) -> tuple[int, int]:
         return self._place(self._offset(node.lineno, node.col_offset))
 
     def _span(self, node: ast.expr) -> tuple[int, int]:
-        return self._offset(node.lineno, node.col_offset), self._offset(
-            node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
-        )
+        return self._offset.span(node)
 
     # -- leaves
 
@@ -145,7 +151,7 @@ class LeafCollector:
         start, end = self._span(call)
         line, column = self._place(start)
         if call_inside:
-            start, end = self._span(call.func)[1] + 1, end - 1
+            start, end = min(self._span(call.func)[1] + 1, end - 1), end - 1
         text, option = (scalar_text(switch.node) or "true", switch.option) if switch is not None else ("true", "")
         self._add_leaf(Leaf(key, text, self.text[start:end], start, end, line, column, "map", option=option))
 

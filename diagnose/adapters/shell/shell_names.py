@@ -31,6 +31,7 @@ class Expander:
         self.arguments: Sequence[Word] | None = None  # $1, $2 ... inside a called function; None: unknown
         self.budget = MAX_EXPANDED
         self.pos = 0
+        self.is_closed = True  # whether every quote is closed
         self._depth = 0
 
     def spend(self, count: int) -> None:
@@ -48,8 +49,8 @@ class Expander:
         self.pos = len(self.text) if stop < 0 else stop
 
     def is_continued(self) -> bool:
-        """Whether the line goes on in the next one."""
-        return self.text.startswith(f"{self.escape}\n", self.pos)
+        """Whether the line goes on in the next one, or would, where the script ends in a backslash."""
+        return self.text.startswith(f"{self.escape}\n", self.pos) or (self.pos == len(self.text) - 1 and self.text[self.pos] == self.escape)
 
     def read_reference(self) -> Chars | list[Word] | None:
         """The value of the variable, arithmetic or substitution at the position, which moves behind it; None where none stands there."""
@@ -61,8 +62,9 @@ class Expander:
             return self._expand_variable(match[1], "", start) if match else None
         if char == "`" and self.dialect == "bash":
             stop = text.find("`", start + 1)
-            self.pos = len(text) if stop < 0 else stop + 1
-            return Chars.unknown(text[start + 1 : self.pos][:200], start, self.pos)
+            stop = self._closed(stop)
+            self.pos = min(stop + 1, len(text))
+            return Chars.unknown(f"({text[start + 1 : stop][:200]})", start, self.pos)
         if char != "$":
             return None
         if text.startswith("$((", start) and (stop := text.find("))", start, start + _MAX_REFERENCE)) > 0:
@@ -76,6 +78,11 @@ class Expander:
             self.pos = stop + 1
             return self._expand_braces(text[start + 2 : stop], start)
         return self._expand_plain(start)
+
+    def _closed(self, stop: int) -> int:
+        """Where a quote is closed, which was searched for: at the end of the script where it never is."""
+        self.is_closed = self.is_closed and stop >= 0
+        return stop if stop >= 0 else len(self.text)
 
     def _expand_arithmetic(self, stop: int) -> Chars:
         start = self.pos
@@ -263,7 +270,8 @@ class Expander:
             self.pos += 1
             if not level:
                 break
+        self.is_closed = self.is_closed and not level
         printed = _CAT.match(text[start + 2 : self.pos - 1])
         if printed:
             return self.expand(start + 2 + printed.start(4), start + 2 + printed.end(4))
-        return Chars.unknown(text[start + 1 : self.pos][:200], start, self.pos)
+        return Chars.unknown(f"({text[start + 2 : self.pos - 1][:200]})", start, self.pos)

@@ -12,6 +12,8 @@ _PLAIN = re.compile(rf"{PLACEHOLDER}|[^\s;&|()<>'\"`$\\^%]+")
 # An option at the start of a continued line. Bash would join it to a word that ends in the backslash, which nobody means: pages often
 # drop the blank before it.
 _NEXT_OPTION = re.compile(r"--[A-Za-z]|\+{0,2}[A-Za-z_]\w*(?:\.\w+)+=")
+#: The same after `NAME=value\\`: another assignment, or a program with its arguments.
+_NEXT_COMMAND = re.compile(r"[A-Za-z_]\w*=|[A-Za-z_./][\w./-]*[ \t]+\S")
 
 
 class WordReader(Expander):
@@ -41,7 +43,7 @@ class WordReader(Expander):
     def read_value(self) -> Chars:
         """The right side of an assignment, never split, with its place as definition."""
         start, value = self.pos, Chars()
-        for part, _ in self._read_pieces():
+        for part, _ in self._read_pieces(in_assignment=True):
             value.extend(part)
         source = next((inner for first, last, inner in value.definitions if first == 0 and last == len(value.text)), None)
         value.definition = Definition(start, self.pos, 0, source)
@@ -64,20 +66,22 @@ class WordReader(Expander):
         self.pos += 1
         return items
 
-    def _read_pieces(self) -> list[tuple[Chars, bool | list[Word]]]:
-        """The pieces of the word at the position, each with whether it may be split, or with the words of an array."""
+    def _read_pieces(self, in_assignment: bool = False) -> list[tuple[Chars, bool | list[Word]]]:
+        """The pieces of the word at the position, each with whether it may be split, or with the words of an array. A continued line
+        that ends the word is left to the caller."""
         text, pieces = self.text, list[tuple[Chars, "bool | list[Word]"]]()
         while self.pos < len(text) and (text[self.pos] not in " \t\n;&|()<>" or _PLACEHOLDER.match(text, self.pos)):
             char, piece = text[self.pos], Chars()
             if self.is_continued():
-                self.pos += 2
-                if pieces and _NEXT_OPTION.match(text, self.pos):
+                following = self.pos + 2
+                ends = text[following : following + 1] in ("", " ", "\t", "\n") or _NEXT_OPTION.match(text, following)
+                if pieces and (ends or (in_assignment and _NEXT_COMMAND.match(text, following))):
                     break
+                self.pos = following
                 continue
             if (char == "'" and self.dialect != "cmd") or text.startswith("$'", self.pos):
                 start = self.pos + 1 + (char == "$")
-                stop = text.find("'", start)
-                stop = len(text) if stop < 0 else stop
+                stop = self._closed(text.find("'", start))
                 piece.literal(text[start:stop], start)
                 self.pos = stop + 1
             elif char == '"':
@@ -116,6 +120,7 @@ class WordReader(Expander):
             else:
                 piece.literal(char, self.pos)
                 self.pos += 1
+        self.is_closed = self.is_closed and self.pos < len(text)
         self.pos += 1
         return (piece, array) if array is not None else (piece, False)
 

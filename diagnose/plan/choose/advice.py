@@ -20,6 +20,7 @@ from diagnose.plan.choose.plan_search import as_it_is, draft_of
 from diagnose.plan.choose.ranking import ranked, rejections
 from diagnose.plan.choose.relevance import several
 from diagnose.plan.choose.special_remedies import another_release, repaired
+from diagnose.plan.edits.verified_edits import verified
 from diagnose.plan.pricing.context import Editor, Job, Offer
 from diagnose.plan.pricing.pricer import Reprice
 from diagnose.plan.questions.open_questions import questions
@@ -50,8 +51,9 @@ def make(
     draft = draft_of(offers, job)
     drawn = finished(draft, job) if draft is not None else None
     offers = arranged(offers, draft, job)
+    remedies, drawn = verified([offer.remedy for offer in offers], drawn, documents)
     return Outcome(
-        remedies=tuple(offer.remedy for offer in offers),
+        remedies=remedies,
         rejected=tuple(rejections(refused, offers)),
         plan=drawn,
         questions=questions(job, offers, drawn),

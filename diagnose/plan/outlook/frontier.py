@@ -14,6 +14,7 @@ from diagnose.catalogue import sizes_sold
 from diagnose.plan.choose.ranking import RESULTS, SPEED
 from diagnose.plan.edits.editability import edits_of
 from diagnose.plan.edits.setting_conflicts import contradictions
+from diagnose.plan.edits.verified_edits import verified_ways
 from diagnose.plan.outlook.memory_levers import Lever, combine, levers, merged_changes, revertible_levers
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.context import Job
@@ -46,7 +47,7 @@ def outlook(job: Job) -> Outlook:
         reserved=capacity - usable if capacity and usable else None,
         kept=fit.MARGIN,
         seats=tuple(map(measure_seat, ledgers)),
-        ways=tuple(find_ways(job)) if ledgers and not conflicts else (),
+        ways=verified_ways(tuple(find_ways(job)), job.documents) if ledgers and not conflicts else (),
         uncounted=uncounted(ledgers) if capacity else (),
         contradictions=conflicts,
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from diagnose.adapters.formats.config_value import Places
+from diagnose.adapters.formats.config_value import LINE_BREAKS, Places
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
@@ -31,28 +31,30 @@ def last_name(key: str) -> str:
 
 
 def key_start(document: Document, entry: Entry) -> int:
-    """Offset of the key itself. In Python an entry's position is that of its value: the key is the last such name before it."""
-    if document.form == "python" or not entry.line:
+    """Offset of the key itself."""
+    if not entry.line:
         return max(0, document.text.rfind(last_name(entry.key), 0, entry.start))
-    return Places(document.outer or document.text).offset(entry.line, entry.column) - document.shift
+    places = Places(document.outer) if document.outer else Places(document.text, document.form)
+    return places.offset(entry.line, entry.column) - document.shift
 
 
 def newline(text: str) -> str:
     """The line break that the text uses."""
-    return "\r\n" if "\r\n" in text else "\n"
+    return "\r\n" if "\r\n" in text else "\r" if "\r" in text and "\n" not in text else "\n"
 
 
-def line_start(text: str, at: int) -> int:
-    """Where the line of an offset begins."""
-    return text.rfind("\n", 0, at) + 1
+def line_start(text: str, at: int, form: str = "") -> int:
+    """Where the line of an offset begins, as the language of the text, its form, counts lines."""
+    return max(text.rfind(sign, 0, at) for sign in f"\n{LINE_BREAKS.get(form, '')}") + 1
 
 
-def line_end(text: str, at: int, *, with_break: bool = False) -> int:
+def line_end(text: str, at: int, form: str = "", *, with_break: bool = False) -> int:
     """Where the line of an offset ends, before or after its line break."""
-    stop = text.find("\n", at)
-    if stop < 0:
-        return len(text)
-    return stop + 1 if with_break else stop - (text[stop - 1] == "\r")
+    stops = (text.find(sign, at) for sign in f"\n{LINE_BREAKS.get(form, '')}")
+    stop = min((stop for stop in stops if stop >= 0), default=len(text))
+    if text[stop : stop + 1] == "\n" and stop > at and text[stop - 1] == "\r":
+        stop -= 1
+    return stop if not with_break or stop == len(text) else stop + 1 + text.startswith("\r\n", stop)
 
 
 def gap_before(document: Document, entry: Entry) -> str:

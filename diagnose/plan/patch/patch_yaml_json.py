@@ -10,6 +10,11 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.plan.patch.patch_places import Splice, after_item, gap_before, key_start, line_end, line_start, neighbour, newline
 from diagnose.plan.rules.remedy import Edit
 
+#: What separates two keys in flow style.
+_COMMA = re.compile(r"(?:\s|#[^\n]*|//[^\n]*)*,(?:\s|#[^\n]*|//[^\n]*)*")
+#: What stands before a key that is written as `? key`.
+_KEY_MARK = re.compile(r"([ ]*(?:- +)*)\? +")
+
 #: Keys to insert below one block: name to value as written, or to the keys of a new block.
 Tree = dict[str, "str | Tree"]
 
@@ -37,15 +42,27 @@ def is_in_flow_style(document: Document, entry: Entry) -> bool:
     return any(block.written.startswith("{") and block.start < start < block.end for block in document.entries)
 
 
-def remove_key(document: Document, entry: Entry) -> Splice:
-    """Remove a key with its line, and so with the comment at the line's end, which is about this key; comments on lines of their own stay.
-    In flow style (and in Python) a key goes with its comma alone, because other keys may share the line."""
-    text, start, end = document.text, key_start(document, entry), entry.end
+def remove_keys(document: Document, entries: Sequence[Entry]) -> list[Splice]:
+    """Remove keys. Neighbours in flow style go together, so that their commas fit."""
+    runs: list[list[Entry]] = []
+    for entry in sorted(entries, key=lambda entry: entry.start):
+        gap = document.text[runs[-1][-1].end : key_start(document, entry)] if runs else ""
+        if runs and _COMMA.fullmatch(gap) and is_in_flow_style(document, entry):
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    return [_remove_run(document, run[0], run[-1].end) for run in runs]
+
+
+def _remove_run(document: Document, entry: Entry, end: int) -> Splice:
+    """Remove the keys from one to the end of another's value: with their line, and so with the comment at the line's end, which is about
+    them; comments on lines of their own stay. In flow style with their comma alone, because other keys may share the line."""
+    text, start = document.text, key_start(document, entry)
     if document.form == "yaml" and not is_in_flow_style(document, entry):
-        line = line_start(text, start)
+        line = line_start(text, start, document.form)
         if text[line:start].strip():  # the first key of a list item: the `- ` before it has to stay
             return Splice(entry.start, end, f"{gap_before(document, entry)}null")
-        return Splice(line, line_end(text, end, with_break=True), "")
+        return Splice(line, line_end(text, end, document.form, with_break=True), "")
     after = re.compile(r"\s*,[ \t]*\r?\n?[ \t]*|\s*,\s*").match(text, end)
     if after:
         return (
@@ -105,15 +122,17 @@ def _insert_tree(document: Document, parent: str, tree: Tree) -> list[Splice]:
     if is_in_flow_style(document, after):
         return _insert_in_flow(document, after, tree)
     start = key_start(document, after)
-    indent = " " * (start - line_start(text, start))
+    line = line_start(text, start, document.form)
+    marked = _KEY_MARK.match(text, line, start)  # `? key` stands two columns further in than the keys beside it
+    indent = " " * ((marked.end(1) if marked else start) - line)
     lines = [line for name, value in tree.items() for line in _yaml_tree(name, value, indent)]
-    at = line_end(text, after.end)
+    at = line_end(text, after.end, document.form)
     return [Splice(at, at, "".join(newline(text) + line for line in lines))]
 
 
 def _insert_in_flow(document: Document, after: Entry, tree: Tree) -> list[Splice]:
     text, start = document.text, key_start(document, after)
-    indent = text[line_start(text, start) : start]
+    indent = text[line_start(text, start, document.form) : start]
     own_line = not indent.strip()
     gap = newline(text) + indent if own_line else " "
     unit = _indent_unit(text, indent) if own_line else ""

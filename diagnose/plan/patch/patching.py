@@ -9,7 +9,7 @@ from dataclasses import replace
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
-from diagnose.plan.patch import patch_options, patch_python, patch_toml, patch_yaml_json
+from diagnose.plan.patch import patch_options, patch_toml, patch_yaml_json
 from diagnose.plan.patch.patch_places import Splice, gap_before, key_start, last_name
 from diagnose.plan.patch.patch_variables import is_variable
 from diagnose.plan.rules.remedy import Edit
@@ -35,13 +35,18 @@ def texts(documents: Sequence[Document], edits: Sequence[Edit]) -> dict[str, str
     for name in dict.fromkeys(edit.target for edit in edits):
         parts = [document for document in documents if document.name == name and document.form != "command"]
         if parts:
-            splices = [
-                replace(splice, start=splice.start + document.shift, end=splice.end + document.shift)
-                for document, part_edits in _assign_edits(parts, [edit for edit in edits if edit.target == name])
-                for splice in document_splices(document, part_edits)
-            ]
+            splices = file_splices(parts, [edit for edit in edits if edit.target == name])
             changed[name] = apply_splices(parts[0].outer or parts[0].text, splices)
     return changed
+
+
+def file_splices(parts: Sequence[Document], edits: Iterable[Edit]) -> list[Splice]:
+    """The splices that make the edits in a file; `parts`: all documents of that file."""
+    return [
+        replace(splice, start=splice.start + document.shift, end=splice.end + document.shift)
+        for document, part_edits in _assign_edits(parts, edits)
+        for splice in document_splices(document, part_edits)
+    ]
 
 
 def apply_splices(text: str, splices: Sequence[Splice]) -> str:
@@ -78,27 +83,36 @@ def _quote_name(name: str) -> str:
 
 def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
     """The splices that make the edits in the document's text."""
+    edits = list(edits)
     entries = {entry.key: entry for entry in document.entries}
     splices: list[Splice] = []
     additions: list[Edit] = []
     if document.form == "toml":
         edits = [part for edit in edits for part in (patch_toml.split_move(entries[edit.key], edit) if edit.key in entries else [edit])]
+    removed = [edit.key for edit in edits if edit.to is None and not edit.renamed]
+    gone: list[Entry] = []
     for edit in edits:
+        if any(edit.key.startswith(f"{key}.") for key in removed):
+            continue  # it goes with its block
         entry = entries.get(edit.key)
         is_new_variable = edit.frm is None and document.form == "shell" and is_variable(document, edit)
         if entry is None or is_new_variable or patch_yaml_json.is_merged_in(document, entry):
             additions += [edit] if edit.to is not None else []
         elif edit.to is None and not edit.renamed:
-            splices.append(_remove(document, entry))
+            gone.append(entry)
         else:
             splices += _change(document, entry, edit)
-    return splices + _insert(document, additions)
+    return [*splices, *_remove(document, gone), *_insert(document, additions)]
 
 
 def _change(document: Document, entry: Entry, edit: Edit) -> list[Splice]:
     splices = []
     if edit.renamed and document.form == "toml":
         splices.append(patch_toml.rename_key(document, entry, last_name(edit.renamed)))
+    elif edit.renamed and document.form == "python":
+        from diagnose.plan.patch import patch_python  # here and below: the reader of Python is loaded only for scripts
+
+        splices += patch_python.rename_argument(document, entry, last_name(edit.renamed))
     elif edit.renamed:
         old = entry.key if document.form in _COMMANDS else last_name(entry.key)
         start = document.text.find(old, key_start(document, entry))
@@ -109,10 +123,16 @@ def _change(document: Document, entry: Entry, edit: Edit) -> list[Splice]:
     return splices
 
 
-def _remove(document: Document, entry: Entry) -> Splice:
+def _remove(document: Document, entries: Sequence[Entry]) -> list[Splice]:
+    if document.form == "python":
+        from diagnose.plan.patch import patch_python
+
+        return [splice for entry in entries for splice in patch_python.remove_argument(document, entry)]
     if document.form == "toml":
-        return patch_toml.remove_key(document, entry)
-    return patch_options.remove_option(document, entry) if document.form in _COMMANDS else patch_yaml_json.remove_key(document, entry)
+        return [patch_toml.remove_key(document, entry) for entry in entries]
+    if document.form in _COMMANDS:
+        return [patch_options.remove_option(document, entry) for entry in entries]
+    return patch_yaml_json.remove_keys(document, entries)
 
 
 def _insert(document: Document, edits: Sequence[Edit]) -> list[Splice]:
@@ -126,11 +146,11 @@ def _insert(document: Document, edits: Sequence[Edit]) -> list[Splice]:
         anchors.append(edit.key if is_knob or not anchors else anchors[-1])
     if document.form in _COMMANDS:
         return patch_options.insert_options(document, edits, anchors)
-    return (
-        patch_python.insert_arguments(document, edits, anchors)
-        if document.form == "python"
-        else patch_yaml_json.insert_keys(document, edits)
-    )
+    if document.form == "python":
+        from diagnose.plan.patch import patch_python
+
+        return patch_python.insert_arguments(document, edits, anchors)
+    return patch_yaml_json.insert_keys(document, edits)
 
 
 # -- a script is several documents, one for each command

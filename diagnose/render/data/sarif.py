@@ -8,7 +8,8 @@ from hashlib import sha256
 from pathlib import PurePath
 from urllib.parse import quote
 
-from diagnose.adapters.formats.settings import Entry
+from diagnose.adapters.formats.config_value import Places
+from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis, Json
 from diagnose.facts import Notice, Witness
@@ -198,10 +199,14 @@ def edited_places(plan: Plan | None, diagnosis: Diagnosis) -> list[Witness]:
     return witnesses
 
 
+def files_of(edit: Edit, diagnosis: Diagnosis) -> list[Document]:
+    """The documents of the file that an edit is about."""
+    return [document for document in diagnosis.documents if document.name == edit.target and document.form not in ("command", "dump")]
+
+
 def file_entries(edit: Edit, diagnosis: Diagnosis) -> list[Entry]:
     """The entries of the document that an edit targets."""
-    files = [document for document in diagnosis.documents if document.name == edit.target and document.form not in ("command", "dump")]
-    return [entry for document in files for entry in document.entries]
+    return [entry for document in files_of(edit, diagnosis) for entry in document.entries]
 
 
 def edited_entry(edit: Edit, diagnosis: Diagnosis) -> Entry | None:
@@ -218,7 +223,13 @@ def fixes(plan: Plan | None, diagnosis: Diagnosis, lang: Lang) -> list[Json]:
         entry = edited_entry(edit, diagnosis)
         if entry is None or edit.frm is None or edit.to is None or edit.renamed or entry.used or entry.written != edit.frm:
             return []
-        region: dict[str, Json] = {"startLine": entry.line, "startColumn": entry.column, "endColumn": entry.column + len(edit.frm)}
+        document = next(file for file in files_of(edit, diagnosis) if entry in file.entries)
+        text, start, end = document.outer or document.text, document.shift + entry.start, document.shift + entry.end
+        if text[start:end] != edit.frm:  # what was masked before it has moved the text
+            return []
+        place = Places(text)  # SARIF counts lines as editors do, whatever the language of the file
+        (line, column), (last, behind) = place(start), place(end)
+        region: dict[str, Json] = {"startLine": line, "startColumn": column, "endLine": last, "endColumn": behind}
         changes.setdefault(edit.target, []).append({"deletedRegion": region, "insertedContent": {"text": edit.to}})
     return [
         {

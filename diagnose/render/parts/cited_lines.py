@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from diagnose.adapters.formats.config_value import split_lines
+from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.parse.model.event import Event
@@ -34,7 +36,7 @@ def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
             lines_of_source = cited.setdefault(witness.source, {})
             if not lines_of_source.get(witness.line):
                 lines_of_source[witness.line] = "" if witness.key else witness.text
-    texts = {document.name: document.outer or document.text for document in diagnosis.documents if document.form not in ("command", "dump")}
+    texts = {document.name: lines_of(document) for document in diagnosis.documents if document.form not in ("command", "dump")}
     proof = {(witness.source, witness.line) for witness in evidence(diagnosis)}
     return {
         name: excerpt_lines(name, lines_of_source, texts.get(name), proof)
@@ -43,11 +45,10 @@ def excerpts(diagnosis: Diagnosis) -> dict[str, list[Line]]:
     }
 
 
-def excerpt_lines(name: str, cited: dict[int, str], text: str | None, proof: set[tuple[str, int]]) -> list[Line]:
-    """The cited lines, with neighbours if the whole text is available."""
-    if text is None:
+def excerpt_lines(name: str, cited: dict[int, str], whole: list[str] | None, proof: set[tuple[str, int]]) -> list[Line]:
+    """The cited lines, with their neighbours if the whole text is available."""
+    if whole is None:
         return [Line(number, shorten(content), (name, number) in proof) for number, content in sorted(cited.items()) if content][:MAX_LINES]
-    whole = text.split("\n")
     near = sorted({at for number in cited for at in range(number - CONTEXT, number + CONTEXT + 1) if 1 <= at <= len(whole)})
     return [Line(at, shorten(whole[at - 1]), (name, at) in proof) for at in near][:MAX_LINES]
 
@@ -122,9 +123,13 @@ def window(text: str, column: int, room: int) -> tuple[str, int]:
 
 def line_of(diagnosis: Diagnosis, name: str, line: int) -> str:
     """A line of a given config; empty if the text is not available."""
-    text = next((document.outer or document.text for document in diagnosis.documents if document.name == name), "")
-    parts = text.split("\n", line)
-    return parts[line - 1] if len(parts) >= line else ""
+    lines = next((lines_of(document) for document in diagnosis.documents if document.name == name), [])
+    return lines[line - 1] if len(lines) >= line else ""
+
+
+def lines_of(document: Document) -> list[str]:
+    """The lines of a config's file, as its language counts them."""
+    return split_lines(document.outer) if document.outer else split_lines(document.text, document.form)
 
 
 def column_of(diagnosis: Diagnosis, name: str, line: int, key: str) -> int:

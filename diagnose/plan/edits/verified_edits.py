@@ -1,0 +1,73 @@
+"""The gate through which edits reach a reader: what cannot be verified is not offered as a patch but said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from diagnose.adapters.formats.settings import Document
+from diagnose.phrases import Text, phrase, same
+from diagnose.plan.patch.verification import EditCheck
+from diagnose.plan.rules.outlook import Way
+from diagnose.plan.rules.remedy import Edit, Plan, Remedy
+
+
+def verified(remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document]) -> tuple[tuple[Remedy, ...], Plan | None]:
+    """The remedies and the plan with the edits that were verified. A remedy with another one keeps none of its edits, since half of
+    them may do harm; the plan keeps those of its other steps."""
+    check = EditCheck(documents)
+    steps = {remedy.id: remedy for remedy in remedies if plan is not None and remedy.id in plan.steps}
+    knobs = {knob: value for remedy in steps.values() for knob, value in remedy.knobs}
+    is_sound = plan is not None and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
+    in_plan = set(plan.edits) if plan is not None and is_sound else set()
+    refused = {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
+    if plan is not None and not is_sound:
+        plan, failed = _without_failing_steps(plan, steps, refused, check)
+        refused |= failed
+    return tuple(_in_words(remedy, documents) if remedy.id in refused else remedy for remedy in remedies), plan
+
+
+def verified_ways(ways: Sequence[Way], documents: Sequence[Document]) -> tuple[Way, ...]:
+    """The ways of an outlook, without the edits of those that cannot be verified."""
+    check = EditCheck(documents)
+    return tuple(way if check.passes(way.edits) else replace(way, edits=()) for way in ways)
+
+
+def _without_failing_steps(plan: Plan, remedies: Mapping[str, Remedy], refused: set[str], check: EditCheck) -> tuple[Plan, set[str]]:
+    """The plan with the edits of the steps that pass one after another, and the steps whose edits do not."""
+    rest, kept, failed = list(plan.edits), list[Edit](), set[str]()
+    for step in plan.steps:
+        keys = {(edit.target, edit.key) for edit in remedies[step].edits} if step in remedies else set()
+        own = [edit for edit in rest if (edit.target, edit.key) in keys]
+        rest = [edit for edit in rest if edit not in own]
+        values = dict(remedies[step].knobs) if step in remedies else {}
+        if step not in refused and check.passes([*kept, *own]) and check.has_values([*kept, *own], values):
+            kept += own
+        else:
+            failed.add(step)
+    if check.passes([*kept, *rest]):
+        kept += rest
+    return replace(plan, edits=tuple(edit for edit in plan.edits if edit in kept)), failed
+
+
+def _in_words(remedy: Remedy, documents: Sequence[Document]) -> Remedy:
+    """The remedy with its edits as a sentence, beside the command that it may have."""
+    sentence = phrase("plan.by_hand", changes=_listed([_change(edit, documents) for edit in remedy.edits]))
+    command = sentence if remedy.command is None else _listed([remedy.command, sentence])
+    return replace(remedy, edits=(), command=command)
+
+
+def _change(edit: Edit, documents: Sequence[Document]) -> Text:
+    """One edit in words: where, which key, which value."""
+    entries = (entry for document in documents if document.name == edit.target for entry in document.entries if entry.key == edit.key)
+    line = next((entry.line for entry in entries if entry.line), 0)
+    place = f"{edit.target}:{line}" if line else edit.target
+    key = edit.renamed or edit.key
+    if edit.to is None and not edit.renamed:
+        return phrase("plan.by_hand_removed", place=same(place), name=same(key))
+    return phrase("plan.by_hand_set", place=same(place), name=same(key), value=same(edit.to if edit.to is not None else edit.frm or ""))
+
+
+def _listed(texts: Sequence[Text]) -> Text:
+    separator = phrase("plan.by_hand_next")
+    return Text(separator.en.join(text.en for text in texts), separator.zh.join(text.zh for text in texts))
