@@ -11,6 +11,10 @@ GIB = 2**30
 SITE = "/opt/venv/lib/python3.11/site-packages"
 
 
+#: Defines `peak`: the MiB that a process reached. (Its ru_maxrss begins with that of the process that started it.)
+PEAK = "def peak(): return int(open('/proc/self/status').read().partition('VmHWM:')[2].split()[0]) >> 10\n"
+
+
 def frames(*names: tuple[str, int, str]) -> list[dict[str, Any]]:
     return [{"filename": file, "line": line, "name": name} for file, line, name in names]
 

@@ -9,6 +9,7 @@ import time
 
 from collected import for_each
 from hostile_snapshots import made_by_hand, mutated
+from snapshots_made import PEAK
 from sweep import examples
 
 from diagnose.errors import UserError
@@ -49,7 +50,7 @@ def test_a_mutated_snapshot_ends(seed: int) -> None:
 def test_memory_is_bounded() -> None:
     """Each in turn in one process, whose largest size is the largest of any."""
     code = (
-        "import resource, sys\n"
+        f"import sys\n{PEAK}"
         "from hostile_snapshots import made_by_hand\n"
         "from diagnose.errors import UserError\n"
         "from diagnose.scan.source import Source\n"
@@ -57,7 +58,7 @@ def test_memory_is_bounded() -> None:
         "for data in made_by_hand(1_000_000).values():\n"
         "    try: read(Source.text(data))\n"
         "    except UserError: pass\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+        "print(peak())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env={"PYTHONPATH": ":".join(sys.path)})
     assert int(done.stdout) < 600, "400 MB, and the pickles themselves"

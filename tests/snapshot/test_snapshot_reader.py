@@ -16,6 +16,7 @@ import pytest
 from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from snapshots_made import PEAK
 from sweep import examples, sample
 
 from diagnose.errors import UserError
@@ -168,13 +169,13 @@ BOMBS = [b"]" * (9 << 20), b"})" * (5 << 20), b"}\x94" * (5 << 20), b"]\x94(" + 
 def test_bombs_end_at_a_limit(body: bytes) -> None:
     """Nesting, a memo and a stack without end are cut at their limits, within bounded memory."""
     code = (
-        "import io, sys, resource\n"
+        f"import io, sys\n{PEAK}"
         "from diagnose.snapshot.snapshot_limits import BoundedReader, UnreadableSnapshot\n"
         "from diagnose.snapshot.pickle_reader import load\n"
         "from diagnose.snapshot.collector import Collector\n"
         "data = sys.stdin.buffer.read()\n"
         "try: load(BoundedReader(io.BytesIO(data)), Collector())\n"
-        "except UnreadableSnapshot as refused: print(refused.key, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)\n"
+        "except UnreadableSnapshot as refused: print(refused.key, peak())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], input=b"\x80\x04" + body, capture_output=True, check=True)
     key, peak = done.stdout.split()

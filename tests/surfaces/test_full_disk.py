@@ -55,7 +55,6 @@ def jobs(tmp_path: Path) -> Path:
         ("--version",),
         ("--help",),
         ("explain", "--help"),
-        ("--show-completion",),
         ("triage", LOG),
         ("triage", LOG, "--format", "json"),
     ],

@@ -358,7 +358,10 @@ def test_a_process_ends_with_its_server_whatever_it_is_doing() -> None:
         "import asyncio, os\nfrom test_serve_parts import SLOW, Worker\n"
         "worker = Worker(); worker.pipe.send(SLOW); print(worker.process.pid, flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parent, timeout=60)
+    paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": paths}, timeout=60
+    )
     ends = time.monotonic() + 3
     while is_running(int(done.stdout)) and time.monotonic() < ends:
         time.sleep(0.05)

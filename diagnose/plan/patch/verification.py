@@ -21,6 +21,9 @@ from diagnose.plan.patch.patch_places import Splice
 from diagnose.plan.patch.patch_variables import variable_name
 from diagnose.plan.rules.remedy import Edit
 
+#: Characters of a file that is read again; a longer one is no config that a person wrote, and is edited in words.
+MAX_READ_AGAIN = 100_000
+
 #: A key of a file: the part that it stands in (the file itself, a command, a config that a script writes), its name, and which of
 #: several of that name it is.
 Place = tuple[str, str, int]
@@ -75,6 +78,8 @@ class EditCheck:
 
     def _read_back(self, parts: Sequence[Document], edits: Sequence[Edit]) -> bool:
         name, old = parts[0].name, parts[0].outer or parts[0].text
+        if len(old) > MAX_READ_AGAIN:
+            return False
         if name not in self._before:
             self._before[name] = _read(name, old, parts[0])
         before, splices = self._before[name], patching.file_splices(parts, edits)
