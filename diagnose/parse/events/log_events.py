@@ -204,11 +204,11 @@ def _exception_width(page: Page, offset: int, exception: str) -> int:
 # -- from a message in its place to an event
 
 
-def locate(placed: PlacedMessage) -> PlacedMessage:
-    """The message with its traceback. A shortage below a pin_memory frame is one of pinned host memory."""
+def locate(placed: PlacedMessage, most: int) -> PlacedMessage:
+    """The message with at most so many lines of its traceback. A shortage below a pin_memory frame is one of pinned host memory."""
     if families.of(placed.message.family).kill and not placed.message.raised:
         return placed  # written by a kernel or a launcher: the traceback above belongs to something else
-    placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line)
+    placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line, most)
     if not placed.trace.frames:
         placed.trace = partial_traceback.frames_listed_below(placed.page, placed.index, placed.prefix)
     if not placed.trace.frames and families.of(placed.message.family).allocator:

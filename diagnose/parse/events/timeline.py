@@ -12,6 +12,7 @@ from diagnose.parse.events import consequences, folding, interleaved_tracebacks,
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
 from diagnose.parse.frames import phases
+from diagnose.parse.frames.tracebacks import lines_for_each
 from diagnose.parse.messages.scheduler_oom import STOPS
 from diagnose.parse.text.lines import Page
 from diagnose.phrases import phrase
@@ -67,7 +68,8 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
         return Timeline((), (), 1, launches, ())
     for message in messages:  # the last failure of an attempt did not know yet where that ends
         message.attempt = launches[message.page.source].at(message.offset)
-    placed = [log_events.locate(message) for message in messages]
+    most = lines_for_each(len(messages))
+    placed = [log_events.locate(message, most) for message in messages]
     interleaved_tracebacks.untangle_tracebacks(placed)
     every = [page for of_input in pages for page in of_input]
     marks = nearby_marks.find_marks(every)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page, Prefix
 
 REACH = 2000  # lines that are looked through upwards, those of other processes included
-TAKEN = 600  # lines of one traceback that are read, the innermost; only endless recursion has more
+TAKEN = range(100, 601)  # lines of one traceback that are read, the innermost; only endless recursion has more
+TAKEN_IN_ALL = 100_000  # of all tracebacks, so that a log of a thousand of them is read in a few seconds
 PATIENCE = 3  # lines of the same process that may stand between traceback and message
 
 _HEAD = lazy_compile(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
@@ -55,8 +56,13 @@ class Traceback(NamedTuple):
     method: str = ""  # of the actor: a process that holds several models says by it whose turn it was
 
 
-def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "") -> Traceback:
-    """The traceback that ends at a line of the page; without frames where there is none.
+def lines_for_each(tracebacks: int) -> int:
+    """The lines that may be read of each of so many tracebacks."""
+    return min(max(TAKEN_IN_ALL // max(tracebacks, 1), TAKEN[0]), TAKEN[-1])
+
+
+def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "", most: int = TAKEN[-1]) -> Traceback:
+    """The traceback that ends at a line of the page, `most` lines of it; without frames where there is none.
 
     `same_line`: the text before the message in its own line, which may hold the whole traceback.
     """
@@ -83,7 +89,7 @@ def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "")
                 if strange > PATIENCE or (seen_frame and strange > 1) or BAR.search(text):
                     ended = True
                     break
-        if ended or len(lines) > TAKEN:
+        if ended or len(lines) > most:
             break
     if not seen_frame:
         return Traceback()

@@ -79,6 +79,8 @@ class Card:
 
     def cells(self, width: int) -> list[tuple[Part, int]]:
         """The number of the bar's `width` cells for each segment: at least one each, the rest by size."""
+        if not self.parts:  # figures that are all zero
+            return []
         whole = max(self.total, 1)
         exact = [part.bytes * width / whole for part in self.parts]
         counts = [max(int(share), 1) for share in exact]
