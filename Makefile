@@ -61,7 +61,7 @@ oracle: $(VENV)/.dev bytecode  ## every answer to every known job with a hash ea
 	$(BIN)/python benchmarks/oracle.py $(or $(OUT),build/oracle) $(if $(JOBS),--jobs $(JOBS)) $(if $(AGAINST),--against $(AGAINST))
 
 fuzz: $(VENV)/.dev bytecode  ## spliced and bent inputs for SECONDS (60); KEEP=1 makes what fails small and keeps it
-	$(BIN)/python tests/fuzzing/campaign.py --seconds $(or $(SECONDS),60) $(if $(START),--start $(START)) $(if $(KEEP),--keep)
+	$(BIN)/python tests/fuzzing/campaign.py --seconds $(or $(SECONDS),60) $(if $(START),--start $(START)) $(if $(SLACK),--slack $(SLACK)) $(if $(KEEP),--keep)
 
 bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, reading as a ratio to ripgrep
 	$(BIN)/python benchmarks/startup.py
