@@ -320,3 +320,26 @@ def test_a_patch_replaces_an_older_patch_and_nothing_else(oomdoctor: Any, job: P
     for _ in range(2):
         assert oomdoctor("explain", job / "error.log", "--config", "train.yaml", "--patch", "fix.diff").status == 0
     assert Path("fix.diff").read_text().startswith("--- a/train.yaml")
+
+
+def test_a_patch_follows_a_link_and_takes_a_pipe_as_it_was_read(oomdoctor: Any, job: Path) -> None:
+    """Nothing is written there, so nothing is asked of the file; --apply leaves both alone."""
+    Path("real.yaml").write_text(CONFIG)
+    Path("link.yaml").symlink_to("real.yaml")
+    assert oomdoctor("explain", job / "error.log", "--config", "link.yaml", "--patch", "fix.diff").status == 0
+    assert Path("fix.diff").read_text().startswith("--- a/link.yaml")
+    reading, writing = os.pipe()
+    os.write(writing, CONFIG.encode())
+    os.close(writing)
+    assert oomdoctor("explain", job / "error.log", "--config", f"yaml=/dev/fd/{reading}", "--patch", "pipe.diff").status == 0
+    assert "+++ b/dev/fd/" in Path("pipe.diff").read_text()
+    os.close(reading)
+
+
+def test_apply_without_a_file_that_it_may_write_is_a_sentence(oomdoctor: Any, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The config came from standard input: there is no file to change."""
+    import io
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(CONFIG.encode())))
+    ended = oomdoctor("explain", job / "error.log", "--config", "-", "--apply")
+    assert ended.status == 0 and "no file that --config names" in ended.err and ended.err.count("\n") == 1

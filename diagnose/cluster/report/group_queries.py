@@ -74,7 +74,8 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
     keys = [row[0] for row in rows]
     runs, latest = fetch_row(store, "select count(*), max(run) from runs")
     users, projects, frameworks = (_names(store, keys, column) for column in ('f."user"', "f.project", "t.framework"))
-    plans, examples = _plans(store, keys), _examples(store, keys)
+    examples = _examples(store, keys)
+    plans = _plans(store, keys, examples)
     groups_read = []
     for number, row in enumerate(rows, 1):
         (
@@ -148,7 +149,7 @@ def _examples(store: Store, keys: list[str]) -> dict[str, Example]:
     return {key: Example(job, name or job, Text(en or "", zh or ""), diagnosis or "") for key, job, name, en, zh, diagnosis in rows}
 
 
-def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
+def _plans(store: Store, keys: list[str], examples: dict[str, Example]) -> dict[str, Plan]:
     """The common plan of each group: the steps that most of its jobs need, and the config variants, most frequent first."""
     fits: dict[str, tuple[Named, ...]] = {}
     sql = """select key, coalesce(t.fits, 'none'), count(*) from triage_failed f left join triage_digests t using (diagnosis)
@@ -158,7 +159,9 @@ def _plans(store: Store, keys: list[str]) -> dict[str, Plan]:
     rows_by_key: dict[str, list[tuple[Any, ...]]] = {}
     for row in store.query(EACH_VARIANT, [keys, VARIANTS]):
         rows_by_key.setdefault(row[0], []).append(row[1:])
-    plans = {key: build_or_report(store, key, partial(_plan, store, rows_by_key[key], fits.get(key, ()))) for key in rows_by_key}
+    plans = {
+        key: build_or_report(store, examples[key].job, partial(_plan, store, rows_by_key[key], fits.get(key, ()))) for key in rows_by_key
+    }
     return {key: plan for key, plan in plans.items() if plan is not None}
 
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page, Prefix
 
 REACH = 2000  # lines that are looked through upwards, those of other processes included
-TAKEN = range(100, 601)  # lines of one traceback that are read, the innermost; only endless recursion has more
-TAKEN_IN_ALL = 100_000  # of all tracebacks, so that a log of a thousand of them is read in a few seconds
+MOST_LINES = 600  # of one traceback that are read, the innermost; only endless recursion has more
+FEWEST_LINES = 100  # that are read of each, however many tracebacks there are
+LINES_IN_ALL = 100_000  # of all tracebacks, so that a log of a thousand of them is read in a few seconds
 PATIENCE = 3  # lines of the same process that may stand between traceback and message
 
 _HEAD = lazy_compile(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
@@ -58,10 +59,10 @@ class Traceback(NamedTuple):
 
 def lines_for_each(tracebacks: int) -> int:
     """The lines that may be read of each of so many tracebacks."""
-    return min(max(TAKEN_IN_ALL // max(tracebacks, 1), TAKEN[0]), TAKEN[-1])
+    return min(max(LINES_IN_ALL // max(tracebacks, 1), FEWEST_LINES), MOST_LINES)
 
 
-def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "", most: int = TAKEN[-1]) -> Traceback:
+def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "", most: int = MOST_LINES) -> Traceback:
     """The traceback that ends at a line of the page, `most` lines of it; without frames where there is none.
 
     `same_line`: the text before the message in its own line, which may hold the whole traceback.

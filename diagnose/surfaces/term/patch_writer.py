@@ -46,7 +46,8 @@ def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply
     plan = diagnosis.outcome.plan
     edits = plan.edits if plan is not None else ()
     paths = {Path(name) for spec in configs for name in (spec, spec.partition("=")[2]) if name}
-    targets = find_targets(diagnosis.documents, patching.texts(diagnosis.documents, edits), paths)
+    targets = find_targets(diagnosis.documents, patching.texts(diagnosis.documents, edits), paths, strict=apply)
+    writable = [target for target in targets if target.file is not None]
     if not targets:
         console.warn(phrase("cli.nothing_to_patch").to(lang))
         return
@@ -56,12 +57,15 @@ def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply
             write_to_output(data)
         elif data:
             write_diff(Path(patch), data, paths, lang)
-    if apply:
-        apply_targets([target for target in targets if target.file is not None], lang)
+    if apply and writable:
+        apply_targets(writable, lang)
+    elif apply:
+        console.warn(phrase("cli.nothing_to_apply").to(lang))
 
 
-def find_targets(documents: Sequence[Document], texts: Mapping[str, str], paths: set[Path]) -> list[Target]:
-    """The documents that the plan changes. A file is opened only if the user named it (`paths`).
+def find_targets(documents: Sequence[Document], texts: Mapping[str, str], paths: set[Path], strict: bool) -> list[Target]:
+    """The documents that the plan changes. A file is opened only if the user named it (`paths`). `strict`: it will be written, so it may be
+    no link; else links are followed, and what can be read only once (a pipe) is taken as it was read.
 
     Raises UserError where a file is not as it was when it was diagnosed, or its encoding cannot be written back.
     """
@@ -72,9 +76,10 @@ def find_targets(documents: Sequence[Document], texts: Mapping[str, str], paths:
         if new == old:
             continue
         target = Target(document, old, new, None)
-        if Path(name) in paths:
+        path = Path(name) if strict else Path(name).resolve()
+        if Path(name) in paths and (strict or path.is_file()):
             try:
-                target.file = read_file(Path(name))
+                target.file = read_file(path)
             except OSError as error:
                 raise trouble("unreadable_now", where=name, hint="try_again", why=error.strerror or str(error)) from error
             target.encoding = find_encoding(target)
@@ -118,7 +123,7 @@ def build_diff(targets: Sequence[Target], lang: Lang) -> bytes:
     diffs = []
     for target in visible_targets:
         bom = "\ufeff" if target.encoding == "utf-8-sig" else ""
-        label = labels.get(target.document.name, target.document.name)
+        label = labels.get(target.document.name, target.document.name.lstrip("/"))
         text = patching.unified_diff(label, bom + target.old, bom + target.new)
         diffs.append(
             text.encode(target.encoding.removesuffix("-sig"), "surrogateescape" if target.encoding.startswith("utf-8") else "replace")
