@@ -331,7 +331,7 @@ def test_a_patch_follows_a_link_and_takes_a_pipe_as_it_was_read(oomdoctor: Any, 
     reading, writing = os.pipe()
     os.write(writing, CONFIG.encode())
     os.close(writing)
-    assert oomdoctor("explain", job / "error.log", "--config", f"yaml=/dev/fd/{reading}", "--patch", "pipe.diff").status == 0
+    assert oomdoctor("explain", job / "error.log", "--config", f"/dev/fd/{reading}", "--patch", "pipe.diff").status == 0
     assert "+++ b/dev/fd/" in Path("pipe.diff").read_text()
     os.close(reading)
 
