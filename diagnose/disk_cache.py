@@ -80,8 +80,14 @@ def _code_mark() -> str:
     package = Path(__file__).parent
     if (package / "_shipped").is_dir():
         return ""
-    folders = [folder for folder, _, _ in os.walk(package) if "__pycache__" not in folder]
-    return str(sum(entry.stat().st_mtime_ns for folder in folders for entry in os.scandir(folder) if entry.name.endswith(".py")))
+    total, folders = 0, [str(package)]
+    while folders:
+        for entry in os.scandir(folders.pop()):
+            if entry.name.endswith(".py"):
+                total += entry.stat().st_mtime_ns
+            elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                folders.append(entry.path)
+    return str(total)
 
 
 #: Computed when the process starts: code modified later is not the code that runs.

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from unicodedata import combining, east_asian_width
 
+from diagnose.parse.text.lazy_re import lazy_compile
+
 #: Punctuation that may not begin a line, and that may not end one.
 NEVER_FIRST = "，。；：、！？）》」』】”’…%,.;:!?)]}"
 NEVER_LAST = "（《「『【“‘([{"
@@ -14,16 +16,12 @@ NEVER_LAST = "（《「『【“‘([{"
 #: Where a word that is too long is cut.
 PARTING = "/|,;_=&"
 
-#: Chinese characters, without punctuation.
-HAN = r"\u4e00-\u9fff"
-
-#: A blank, a run of narrow characters without blanks, or one wide character.
+#: A blank, a run of narrow characters without blanks, or one wide character. Ranges of wide characters take as long to compile as a tenth
+#: of a start, so a text without them is split by a pattern of its own.
 WIDE = r"\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
-UNIT = re.compile(rf"\s+|[{WIDE}]|[^\s{WIDE}]+")
-
-#: The last character of a Chinese word, alone on a line; a line that has one to spare for it, and does not then end in a bracket.
-LONE = re.compile(rf"[{HAN}][{re.escape(NEVER_FIRST)}]*")
-COMPANY = re.compile(rf"[^\s{re.escape(NEVER_LAST)}][{HAN}]$")
+FIRST_WIDE = "\u1100"
+NARROW_UNIT = re.compile(r"\s+|\S+")
+UNIT = lazy_compile(rf"\s+|[{WIDE}]|[^\s{WIDE}]+")
 
 #: Nobody knows the terminal's background: letters have its own colour, or one on a colour of ours (tests/render/test_colour.py).
 STYLES = {
@@ -84,17 +82,32 @@ def wrap(text: str, width: int, first: str = "", others: str | None = None) -> l
                 line, used, gap, lead = others, cells(others), "", others
             gap = gap if line != lead else ""
             line, used, gap = line + gap + unit, used + len(gap) + cells(unit), ""
-        if len(lines) > start and LONE.fullmatch(line, len(others)) and COMPANY.search(lines[-1]):
+        if len(lines) > start and _is_lone(line[len(others) :]) and _can_spare(lines[-1]):
             line = others + lines[-1][-1] + line[len(others) :]
             lines[-1] = lines[-1][:-1]
         lines.append(line)
     return lines
 
 
+def _is_han(character: str) -> bool:
+    return "\u4e00" <= character <= "\u9fff"
+
+
+def _is_lone(rest: str) -> bool:
+    """Whether a line holds nothing but one Chinese character and the punctuation that may not begin a line."""
+    return _is_han(rest[:1]) and not rest[1:].strip(NEVER_FIRST)
+
+
+def _can_spare(line: str) -> bool:
+    """Whether the last Chinese character of a line can go to the next one, and the line does not then end in a bracket."""
+    before = line[-2:-1]
+    return _is_han(line[-1:]) and bool(before) and not before.isspace() and before not in NEVER_LAST
+
+
 def _units(text: str, limit: int) -> Iterator[str]:
     """The parts that must not be broken: words, single wide characters with their punctuation, blanks."""
     word = ""
-    for unit in UNIT.findall(text):
+    for unit in (UNIT if max(text, default="") >= FIRST_WIDE else NARROW_UNIT).findall(text):
         if unit.isspace():
             yield from _cut(word, limit)
             word = ""
