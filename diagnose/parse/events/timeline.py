@@ -59,7 +59,7 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
         input_messages = [
             message for message in input_messages if message.message.status != "suspected" or message.offset < stopped - STOPPED
         ]
-        for message in input_messages:
+        for message in (input_messages := [*_without_guesses(input_messages)]):
             input_attempts.learn(message.offset)
             message.attempt = input_attempts.at(message.offset)
         input_attempts.close()
@@ -111,8 +111,8 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
 
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
-    """Drop Ray's generic list of reasons for a lost worker, if anything else was found."""
-    certain = [placed for placed in messages if not families.of(placed.message.family).kill or placed.message.weight]
+    """Drop weak witnesses, such as Ray's generic list of reasons for a lost worker, if anything else was found."""
+    certain = [placed for placed in messages if not placed.message.guess]
     return certain or messages
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _OLD = lazy_compile(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
 
+#: The exception class, which is read by itself where no message follows it.
+CLASS = "OutOfMemoryError"
+
 #: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
 ABSURD = 16
 
@@ -44,7 +47,7 @@ _NEW_START = lazy_compile(
 
 def goes_on(text: str, line: str) -> bool:
     """Whether the next line of the same process continues this message, which was wrapped."""
-    if _is_complete(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
+    if text == CLASS or _is_complete(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
         return False
     if "would exceed allowed" in text:
         return _ASYNC_LINE.match(line) is not None
@@ -65,7 +68,7 @@ def read(text: str) -> Message | None:
     if not statements or re.match(r"\s*[\w'-]", text[statements[0].end :]):
         return None
     head, *rest = statements
-    message = Message(family_of(head.words[0]))
+    message = Message(family_of(head.words[0]), guess=text == CLASS)
     device = re.search(r"device (\d{1,4})", head.words[0])
     message.gpu = int(device[1]) if device else None
     if device is not None and head.words[0].lower().startswith("allocation"):  # cudaMallocAsync asks for what is needed

@@ -63,6 +63,7 @@ def read(text: str) -> Message | None:
     message.raised = leading.kind in _RAISED
     for statement in statements:
         _add_statement(message, statement)
+    message.doubt_request()
     if leading.kind == "kernel":  # of a limit it says "Memory cgroup out of memory"
         message.facts["host.limited"] = False
     _weigh(message, leading, text)
@@ -78,7 +79,8 @@ def _add_statement(message: Message, statement: Statement) -> None:
     words = statement.words[0] if statement.words else ""
     numbers = [1 << 64 if number is None else number for number in whole_numbers(words)]  # more than any memory has
     if statement.kind == "shape" or ((row := statement_specs("host_oom").get(statement.kind)) is not None and row.asks):
-        message.figures["requested"] = _requested_size(message.figures.get("requested"), statement.kind, words, numbers)
+        if numbers:
+            message.figures["requested"] = _requested_size(message.figures.get("requested"), statement.kind, words, numbers)
         return
     match statement.kind:
         case "kernel" | "cgroup" | "killed_process":

@@ -31,6 +31,7 @@ _FIGURES = {
     "ended": ("pid", "signal"),
     "noticed": ("rank", "pid"),
     "spawned": ("local_rank",),
+    "sent": ("pid",),
 }
 
 _HEAD = lazy_compile(r"^\s*\[\d{1,6}\]:")

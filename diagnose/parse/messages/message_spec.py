@@ -34,15 +34,17 @@ class StatementSpec(NamedTuple):
     no_cache: bool | None = None
     asks: bool = False
     retells: bool = False
+    guess: bool = False
 
     def message(self, statement: Statement) -> Message:
         message = Message(self.family, self.status, reason=self.reason, phase=self.phase, fatal=self.fatal, weight=self.weight)
-        message.check, message.retells = self.check, self.retells
+        message.check, message.retells, message.guess = self.check, self.retells, self.guess
         for name, word in zip(self.figures, statement.words, strict=False):
             if name == "gpu":
                 message.gpu = whole_number(word)
             elif name:
                 message.figures[name] = parse_amount(word)
+        message.doubt_request()
         return message
 
 

@@ -7,18 +7,27 @@ from typing import TYPE_CHECKING
 
 from diagnose.parse.messages.message_spec import StatementSpec, statement_specs
 from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.lazy_re import lazy_compile
 
 if TYPE_CHECKING:
     from diagnose.parse.model.message import Message
     from diagnose.parse.text.grammar_statements import Statement
 
+#: Lines with figures that go on what was begun, each after its own first line: TensorRT, llama.cpp, XGBoost, CUDA.jl.
+_TABLES = (
+    (lazy_compile(r"Cuda Runtime \(out of memory\)"), lazy_compile(r".*Requested amount of GPU memory \(")),
+    (lazy_compile(r"(?:CUDA|ROCm|MUSA) error: out of memory$"), lazy_compile(r"\s*current device: \d")),
+    (lazy_compile(r"Memory allocation error on worker"), lazy_compile(r"\s*- (?:Free|Requested) memory: \d")),
+    (lazy_compile(r"Out of GPU memory trying to allocate"), lazy_compile(r"\s*Effective GPU memory usage: ")),
+)
+
 PARTED_BYTES = True  # CuPy prints 8,589,934,592 bytes
 
 
 def goes_on(text: str, line: str) -> bool:
-    """Where it was wrapped before its figures; and TensorRT's second line, with the size."""
-    if "Cuda Runtime (out of memory)" in text:
-        return "Requested amount of GPU memory (" in line
+    """Where it was wrapped before its figures; and the lines with figures that follow the message of some programs."""
+    if any(first.search(text) and continuation.match(line) for first, continuation in _TABLES):
+        return True
     return (
         re.search(r"[:,(]\s*$|allocat(?:e|ing)$", text) is not None and re.match(r"\s*\(?\[?[\d,]+ ?(?:bytes|[KMGT]i?B)", line) is not None
     )

@@ -96,6 +96,11 @@ def _add_statement(message: Message, statement: Statement) -> None:
         case "sge":
             used, limit = (_printed(number, "bytes") for number in first_numbers(re.sub(r"\.\d+", "", words.rpartition("(")[2]), 2))
             message.figures["process_in_use"], message.figures["capacity"] = used, limit
+        case "yarn":
+            used, limit = re.findall(r"([\d.]+ [KMGT]?B) of ([\d.]+ [KMGT]?B)", words)[0]
+            message.figures["process_in_use"], message.figures["capacity"] = (
+                grammar_statements.parse_size(text, binary=True) for text in (used, limit)
+            )
         case "condor":
             message.figures["capacity"] = _printed(first_numbers(words, 1)[0], "MiB")
         case "k8s_event" if numbers:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _PHASES = {"of_cache": "kv_cache", "of_weights": "model_load", "of_graph": "init"}
 _COMPONENTS = (("KV cache", "kv_cache"), ("odel", "model_load"))
 
+#: A buffer of llama.cpp, by the device that it was to lie on.
+_BUFFER = lazy_compile(r"to allocate ([A-Za-z]+)(?:_Host)?(\d{0,4}) buffer")
+
 #: A line of the engine's own source in a traceback: the words are in a string that is only about to be raised or logged.
 _SOURCE = lazy_compile(
     r"\s*(?:(?:raise\s+[\w.]{1,80}\(|assert\b[^\"']{0,200}|(?:self\.)?_?log\w{0,12}\.\w{1,20}\(|\w{1,20} \+?= ?\(?)\s?|(?<=\s{6}))"
@@ -81,14 +84,20 @@ def read(text: str) -> Message | None:
         return None
     says = table[leading]
     message = says.message(statements[leading])
+    if (buffer := _BUFFER.search(statements[leading].words[0])) is not None:  # CUDA0: of the first card
+        message.family = table.get(f"buffer_{buffer[1].lower()}", says).family
+        message.gpu = whole_number(buffer[2])
     if says.no_cache is not None:
         message.facts["log.cache_none"] = says.no_cache
     if engine := families.of(says.family).engine:
         message.facts["rollout.engine"] = engine
-    message.figures = {name: size for name, size in _figures(leading, statements).items() if size is not None}
+    message.figures = _figures(leading, statements)
+    if leading in ("malloc_host", "malloc_bytes"):  # the grammar takes whole numbers only
+        message.doubt_request()
+    message.figures = {name: size for name, size in message.figures.items() if size is not None}
     message.facts |= {name: value for name, value in _facts(statements).items() if value is not None}
     device = re.search(r"device (?:[a-z]{1,8}:)?(\d{1,4})\b", statements[leading].words[0])
-    message.gpu = int(device[1]) if device else None
+    message.gpu = int(device[1]) if device else message.gpu
     message.phase = message.phase or _infer_phase(statements)
     return message
 
@@ -127,8 +136,12 @@ def _figures(leading: str, statements: Mapping[str, Statement]) -> dict[str, Siz
             return {name: _gib(_last_number(statement)) for name, statement in named.items() if statement}
         case "malloc":
             return {"requested": _requested_size(numbers, statements.get("malloc_bytes"))}
-        case "malloc_host":
+        case "malloc_host" | "malloc_bytes":
             return {"requested": Size.printed(_last_number(statements[leading]), "bytes")}
+        case "swap" if numbers[0]:
+            return {"requested": _gib(numbers[0])}
+        case "aligned":
+            return {"requested": Size.printed(numbers[0], "MB", binary=True)}
         case "host_short":
             needed, free, *_ = (*re.findall(r"\(([^)]*)\)", statements[leading].words[0]), "", "")
             return {"requested": grammar_statements.parse_size(needed), "free": grammar_statements.parse_size(free)}

@@ -63,8 +63,9 @@ def read(text: str) -> Message | None:
     if kind is None:
         return _read_status(text) if "exhausted" in first else None
     statement = first[kind]
-    if kind == "space" and not re.search(r"\bhbm\b", statement.words[0]):  # vmem, smem: on the chip
-        return says["on_chip"].message(statement)
+    place = statement if kind == "space" else first.get("in_space")
+    if place is not None and not re.search(r"\bhbm\b", place.words[0]):  # vmem, smem: on the chip
+        return says["on_chip"]._replace(figures=says[kind].figures).message(statement)
     message = says[kind].message(statement)
     if kind in ("bfc", "bfc_retry", "stats"):
         message.family = says[_owner(text)].family
@@ -76,7 +77,7 @@ def read(text: str) -> Message | None:
         message.figures["requested"] = Size(exact.low, exact.high, exact.bytes, exact.text)
     if kind == "tensor":
         _add_shape_size(message, statement)
-    if message.gpu is None and (card := _CARD.search(statement.word("DEVICE", "BFC"))):
+    if message.gpu is None and (card := _CARD.search(statement.word("DEVICE", "BFC", "DESTINATION"))):
         message.gpu = int(card[1])
     for part in (statement for statement in statements if statement.kind == "buffers"):
         name = _PARTS.get(part.words[0].removesuffix(" allocation:"))
@@ -87,11 +88,14 @@ def read(text: str) -> Message | None:
 
 def _add_shape_size(message: Message, statement: Statement) -> None:
     """Add the size of the tensor, from its shape and type; a tensor on the host makes it a host shortage."""
+    if len(statement.words) < 2:
+        return  # cut off before its type, or before its shape
     sides = [int(side) for side in re.findall(r"\d{1,19}", statement.words[0])]
     width = _WIDTH.get(statement.word("DTYPE"))
     if width is not None:
         count = prod(sides) * width
         message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None
+        message.doubt_request()
     if "CPU" in statement.word("DEVICE"):
         message.family = statement_specs("xla_oom")["of_host"].family
 

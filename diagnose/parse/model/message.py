@@ -30,6 +30,7 @@ class Message:
     phase: str = ""
     weight: int = 0
     retells: bool = False  # says where it was that memory ran out, after the allocator's own message where that was printed
+    guess: bool = False  # speaks only where nothing else in the logs does
     check: str = ""  # which start-up check of an inference engine refused
     reason: str = ""  # of what is no failure of memory, no proof of one, or one with a twist: which kind it is (rules/phrases/reason.yaml)
     fatal: bool = True  # False where its own words say that the run goes on
@@ -41,3 +42,9 @@ class Message:
     helper: bool = False  # of a step of the scheduler that runs no part of the job
     raised: bool = False  # of a kill: raised in a process of the job, so that the traceback above belongs to it
     said: str = ""  # the words that name what was going on, such as the method of a Ray actor
+
+    def doubt_request(self) -> None:
+        """Mark a request whose printed size no memory can have: an overflow or a negative size, which no setting cures."""
+        if "requested" in self.figures and self.figures["requested"] is None:
+            self.facts["log.request_overflow"] = True
+            self.reason = self.reason or "request_overflow"

@@ -29,6 +29,12 @@ _SQUEEZED = lazy_compile(
     rf"((?:\w{{1,60}}\.){{0,8}}\w{{0,60}}(?:Error|Exception|outofmemoryerror))?:?((?:{DEVICES}|MPSbackend)outofmemory)[.,:]?$",
     re.IGNORECASE,
 )
+#: An exception class that says what the head of a message would.
+_CLASS = lazy_compile(r"OutOfMemoryError\s*[:：]\s*$")
+#: The class without a message: above the traceback of a notebook, in a class of Ray, at the end of a log.
+_BARE = lazy_compile(r"\s{2,}Traceback \(most recent|\):|:?\s*$")
+_ALONE = lazy_compile(r"^\s*(?:torch\.(?:cuda\.)?)?OutOf$|RayTaskError\(OutOf$")
+_QUALIFIER = lazy_compile(r"(?:torch\.(?:cuda\.)?)?OutOf$")
 _DEVICE = lazy_compile(r"(?:^|\W)([A-Za-z]{2,6}|MPS backend)\s{0,8}$")  # also of a device that has no literal of its own
 _FOUND = lazy_compile(
     rb"(?:CUDA|HIP|NPU|XPU|MLU|MUSA|GCU|MPS backend) out of memory|out of memory\. Tried to allocate"
@@ -85,6 +91,8 @@ def message_place(page: Page, offset: int) -> Place | None:
     if head is None:
         if device is not None:
             return Place(_find(page, index, offset, device[1]), index, prefix, line_start[: device.start(1)], f"{device[1]} {line_rest}")
+        if inside and _CLASS.search(line_start):
+            return Place(offset, index, prefix, line_start, f"out of memory. {line_rest}")
         return None if inside else Place(offset, index, prefix, line_start, line_rest)
     line_index, prefix, name, device_words = head
     message_rest = f". {line_rest}" if inside else line_rest[words.end() :]
@@ -143,6 +151,8 @@ def place_behind_class(page: Page, offset: int) -> Place | None:
     index = page.index(offset)
     text, starts = line_rest.removeprefix("MemoryError"), [(0, index)]
     head_match = _HEAD_AHEAD.match(text)
+    if head_match is None and _BARE.match(text) and _ALONE.search(line_start):
+        return Place(offset - len("OutOf"), index, prefix, _QUALIFIER.sub("", line_start), "OutOfMemoryError")
     for below in range(index + 1, min(index + 1 + BACK, len(page))):
         if head_match is not None or page.line(below).prefix not in (prefix, NOBODY):
             break
