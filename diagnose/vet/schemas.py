@@ -591,6 +591,7 @@ class LogLine(Row):
     after: str = ""
     also: dict[str, Scalar] = {}
     beside: str = ""
+    unless: str = ""
     follows: str = ""
     dict_: Any = Field(None, alias="dict")
     keys: dict[str, str] = {}

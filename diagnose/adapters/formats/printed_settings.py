@@ -16,7 +16,7 @@ _BARE = re.compile(r"[^\s,(){}\[\]<>'\"]+(?: (?![\w.]+=)[^\s,(){}\[\]<>'\"=]+)*"
 #: <SaveStrategy.STEPS: 'steps'>, <ShardingStrategy.FULL_SHARD: 1>, <function f at 0x7f>
 _ANGLE = re.compile(r"<(?:([A-Za-z_]\w*\.)*(\w+): )?(?:'([^'\n]{0,200})'|([^<>\n]{0,400}))>")
 _MEMBER = re.compile(r"[A-Z]\w*\.([A-Z][A-Z0-9_]*)")
-_ROW = re.compile(r"\s*([A-Za-z_][\w.-]{0,80}) ?\.{2,} ?(?=\S)")
+_ROW = re.compile(r"\s*(?:([A-Za-z_][\w.-]{0,80}) ?\.{2,} ?|([A-Za-z_]\w{28,80})  )(?=\S)")
 _NULL = ("None", "null")
 
 
@@ -40,9 +40,9 @@ class Reader:
         for line in self.text.split("\n"):
             row = _ROW.match(line)
             if row is not None:
-                value_pos, name_pos = pos + row.end(), pos + row.start(1)
-                fields = self._parse_fields(value_pos, row[1], name_pos, pos + len(line))
-                leaves += fields or self._parse_value(value_pos, row[1], name_pos, 0)[0]
+                key, value_pos, name_pos = row[1] or row[2], pos + row.end(), pos + row.start(1 if row[1] else 2)
+                fields = self._parse_fields(value_pos, key, name_pos, pos + len(line))
+                leaves += fields or self._parse_value(value_pos, key, name_pos, 0)[0]
             pos += len(line) + 1
         return leaves
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         unit: str
         decimal: bool
         beside: str
+        unless: str
         rest: str
         hint: bool
         keys: Mapping[str, str]
@@ -171,6 +172,8 @@ def _speaks(row: LineRow, place: Place) -> bool:
     if "keys" not in row and not any(name.startswith("rollout.") for name in names) and role_of_name(prefix.actor) not in (None, "actor"):
         return False
     if "beside" in row and row["beside"].encode() not in place.line:
+        return False
+    if "unless" in row and row["unless"].encode() in place.line:
         return False
     return "follows" not in row or re.search(row["follows"], line_rest[len(row["says"]) :]) is not None
 

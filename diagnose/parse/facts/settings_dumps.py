@@ -10,6 +10,7 @@ from diagnose import rule_files
 from diagnose.facts import declared
 from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.model.reading import Dump, Form
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import same_stream
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ MOST = 4  # dumps that begin with the same words
 PATIENCE = 60  # lines of others that may stand between two rows
 
 _QUOTED = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
-_ROW = r"\s{1,12}[A-Za-z_][\w.-]{0,80} ?\.{2,} ?\S"
+_ROW = r"\s{1,12}(?:[A-Za-z_][\w.-]{0,80} ?\.{2,} ?|[A-Za-z_]\w{28,80}  )\S"  # a long key leaves no room for dots
+#: What GPT-NeoX prints behind a value: where it is from.
+_ORIGIN = lazy_compile(r"\.{2,}(?:default|updated)\s*$")
 _YAML = r"\s*(?:- +)?[\w.$/-]{1,80} *:(?: |$)|\s*- "
 
 
@@ -144,7 +147,7 @@ def _rows(lines: Iterator[_Row]) -> list[_Row]:
     missed = 0
     for row in lines:
         if re.match(_ROW, row.text):
-            rows.append(row)
+            rows.append(_Row(_ORIGIN.sub("", row.text), row.at))
             missed = 0
         elif (missed := missed + 1) > PATIENCE or "end of arguments" in row.text or row.text.strip() == "json = {":
             break

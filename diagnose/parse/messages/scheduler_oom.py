@@ -91,16 +91,8 @@ def _add_statement(message: Message, statement: Statement) -> None:
         case "slurm_tasks":
             message.tasks = parse_tasks(words)
             message.host = _one_host(words)
-        case "pbs":
-            message.figures["process_in_use"], message.figures["capacity"] = (_printed(number, "KiB") for number in first_numbers(words, 2))
-        case "sge":
-            used, limit = (_printed(number, "bytes") for number in first_numbers(re.sub(r"\.\d+", "", words.rpartition("(")[2]), 2))
-            message.figures["process_in_use"], message.figures["capacity"] = used, limit
-        case "yarn":
-            used, limit = re.findall(r"([\d.]+ [KMGT]?B) of ([\d.]+ [KMGT]?B)", words)[0]
-            message.figures["process_in_use"], message.figures["capacity"] = (
-                grammar_statements.parse_size(text, binary=True) for text in (used, limit)
-            )
+        case "pbs" | "sge" | "yarn":
+            message.figures["process_in_use"], message.figures["capacity"] = _use_and_limit(statement.kind, words)
         case "condor":
             message.figures["capacity"] = _printed(first_numbers(words, 1)[0], "MiB")
         case "k8s_event" if numbers:
@@ -115,6 +107,16 @@ def _add_statement(message: Message, statement: Statement) -> None:
                 message.family, message.status, _, message.reason, *_ = statement_specs("scheduler_oom")["disk"]
         case "cancelled" | "lsf_other":
             message.reason = next((reason for word, reason in _STOPS.items() if word in words), "cancelled")
+
+
+def _use_and_limit(kind: str, words: str) -> list[Size | None]:
+    """The two sizes of a message of PBS (KiB), Grid Engine (bytes) or YARN (with their units)."""
+    if kind == "yarn":
+        sizes = re.findall(r"[\d.]+ [KMGT]?B(?= of| physical)", words)
+        return [grammar_statements.parse_size(size, binary=True) for size in sizes]
+    if kind == "pbs":
+        return [_printed(number, "KiB") for number in first_numbers(words, 2)]
+    return [_printed(number, "bytes") for number in first_numbers(re.sub(r"\.\d+", "", words.rpartition("(")[2]), 2)]
 
 
 def _printed(number: int | None, unit: str) -> Size | None:
