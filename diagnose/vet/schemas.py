@@ -567,6 +567,7 @@ class Statement(Row):
     no_cache: bool = False
     asks: bool = False
     retells: bool = False
+    guess: bool = False
 
 
 class Messages(Row):
