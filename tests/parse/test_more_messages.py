@@ -689,6 +689,20 @@ MESSAGES = {
         "other suspected reason=off_card phase=model_load",
     ),
     "metal mtl": ("RuntimeError: Failed to allocate private MTLBuffer for size 68719476736", "torch_mps oom requested=68719476736bytes"),
+    "type of the operation below": (
+        (
+            "ResourceExhaustedError (see above for traceback): OOM when allocating tensor with shape[131072,2048]\n"
+            '\t [[Node: training/Adam/mul_3 = Mul[T=DT_FLOAT, _device="/job:localhost/replica:0/task:0/gpu:0"](beta_1/read)]]\n'
+        ),
+        "tf oom requested=1.00GiB",
+    ),
+    "Ray's table by itself": (
+        (
+            "Memory on the node ... was 1406.36GB / 1480.00GB (0.950242)  Top 10 memory users:\n"
+            "PID     MEM(GB) COMMAND\n1001    35.10   ray::EnvWorker\n1002    34.80   ray::EnvWorker"
+        ),
+        "ray_oom oom capacity=1480.00GB procs=2",
+    ),
 }
 
 #: Statistics, warnings, progress, source code and talk.

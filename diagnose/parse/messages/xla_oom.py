@@ -30,6 +30,8 @@ _REFUSALS = (
     ("rate_limit", lazy_compile(r"(?i)quota|rate.?limit|too many requests|\b429\b|per minute|throttl")),
 )
 _OF_MEMORY = lazy_compile(r"(?i)out of memory|(?:failed to|cannot|could not) allocate")
+#: A shape that ends its line: the type may stand in the next one.
+_UNTYPED = lazy_compile(r"OOM when allocating tensor[^\[\n]{0,20}\[[\d, ]{0,200}\]$")
 _CARD = lazy_compile(r"GPU[_:](\d{1,4})")
 _STATS = lazy_compile(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
 _BLOCK = lazy_compile(
@@ -41,6 +43,8 @@ def goes_on(text: str, line: str) -> bool:
     """Whether the next line continues it: details of a status, pool statistics, parts of a program, or a wrapped line."""
     if "Stats:" in text:
         return _STATS.match(line) is not None
+    if _UNTYPED.search(text):
+        return re.match(r"\s*\[\[Node: ", line) is not None
     if text.endswith("failed to allocate memory"):
         return re.match(r"\s*\[\[\{\{node ", line) is not None
     if re.search(r"RESOURCE_EXHAUSTED\s*$", text):
@@ -76,7 +80,7 @@ def read(text: str) -> Message | None:
     if kind == "growth" and (exact := parse_amount(statement.words[1])) is not None:
         message.figures["requested"] = Size(exact.low, exact.high, exact.bytes, exact.text)
     if kind == "tensor":
-        _add_shape_size(message, statement)
+        _add_shape_size(message, statement, first.get("node_type"))
     if message.gpu is None and (card := _CARD.search(statement.word("DEVICE", "BFC", "DESTINATION"))):
         message.gpu = int(card[1])
     for part in (statement for statement in statements if statement.kind == "buffers"):
@@ -86,12 +90,12 @@ def read(text: str) -> Message | None:
     return message
 
 
-def _add_shape_size(message: Message, statement: Statement) -> None:
-    """Add the size of the tensor, from its shape and type; a tensor on the host makes it a host shortage."""
-    if len(statement.words) < 2:
-        return  # cut off before its type, or before its shape
-    sides = [int(side) for side in re.findall(r"\d{1,19}", statement.words[0])]
-    width = _WIDTH.get(statement.word("DTYPE"))
+def _add_shape_size(message: Message, statement: Statement, node_type: Statement | None) -> None:
+    """Add the size of the tensor, from its shape and type; a tensor on the host makes it a host shortage. Without a type, that of the
+    operation below."""
+    sides = [int(side) for side in re.findall(r"\d{1,19}", statement.word("DIMS"))]
+    named = node_type.words[0].removeprefix("T=DT_").lower() if node_type is not None else ""
+    width = _WIDTH.get(statement.word("DTYPE") or named) if statement.word("DIMS") else None
     if width is not None:
         count = prod(sides) * width
         message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None
