@@ -1,0 +1,17 @@
+from yacs.config import CfgNode as CN
+
+_C = CN()
+_C.GPUS = (0, 1, 2, 3)
+_C.WORKERS = 6
+_C.PIN_MEMORY = True
+_C.MODEL = CN()
+_C.MODEL.NAME = "pose_hrnet"
+_C.MODEL.IMAGE_SIZE = [288, 384]
+_C.TRAIN = CN()
+_C.TRAIN.LR = 0.001
+_C.TRAIN.OPTIMIZER = "adam"
+_C.TRAIN.BATCH_SIZE_PER_GPU = 32
+_C.TRAIN.END_EPOCH = 210
+_C.TEST = CN()
+_C.TEST.BATCH_SIZE_PER_GPU = 48
+_C.TEST.FLIP_TEST = True
