@@ -13,6 +13,7 @@ from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
 from diagnose.adapters.job import command_layers, config_layers, named_files
 from diagnose.adapters.job.framework_inference import infer_frameworks, with_script_frameworks
+from diagnose.adapters.job.guessed_settings import guess_settings
 from diagnose.adapters.job.job_start import (
     cut_off_options,
     idle_facts,
@@ -99,6 +100,9 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     pairs = list(zip(parts, translations, strict=True))
     facts += [fact for part, translation in pairs for fact in translation.facts if not _is_overruled(part, fact, missing)]
     settled = {knob for translation in translations for knob in translation.settled} | {fact.name for fact in facts}
+    guessed = guess_settings(documents, programs, parts, FactBook(book).learn(facts), settled)
+    facts += guessed.facts
+    settled |= {fact.name for fact in guessed.facts}
     known = FactBook(book).learn(facts)
     model = _model(known)
     facts += _default_facts(parts, programs, known, spans, settled, model, missing)
@@ -108,14 +112,16 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     facts += [*conflict_facts, *disagreements(facts, book)]
 
     notices = [notice for document in documents for notice in document.notices]
+    notices += unrecognised_scripts(documents, programs)
+    notices = [*(notice for notice in notices if not guessed.explains(notice)), *guessed.notices]
     notices += [notice for part, translation in pairs if part.form != "dump" for notice in translation.notices]
     if started > len(programs):
         message = phrase("adapters.too_many_programs", count=started, most=MOST_PROGRAMS)
         notices.append(Notice("warning", "config.too_many_programs", message))
     notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
-    notices += cut_off_notices + late_notices + missing.notices + unrecognised_scripts(documents, programs)
+    notices += cut_off_notices + late_notices + missing.notices
     inputs = tuple(document.input for document in documents if not document.outer)
-    return Settings(inputs, tuple(facts), _documents(parts, translations), tuple(notices))
+    return Settings(inputs, tuple(facts), (*_documents(parts, translations), *guessed.documents), tuple(notices))
 
 
 def _resolve_references(parts: Sequence[Part]) -> list[Part]:

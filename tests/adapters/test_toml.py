@@ -51,7 +51,7 @@ def leaves(text: str) -> dict[str, Leaf]:
 
 
 def document(text: str) -> Document:
-    return config_reader.read([ConfigSource("c.toml", text.encode())], Reading(), FactBook()).documents[0]
+    return config_reader.read([ConfigSource("c.toml", text.encode(), "torchtitan")], Reading(), FactBook()).documents[0]
 
 
 def patched(text: str, changes: dict[str, Value]) -> str:

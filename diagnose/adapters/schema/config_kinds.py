@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Form
-from diagnose.adapters.schema import framework_tables
-from diagnose.phrases import Text, phrase, same
+from diagnose.adapters.schema import framework_tables, lexicon
+from diagnose.phrases import Text, phrase
 
 if TYPE_CHECKING:
     from diagnose.adapters.python.script_values import Script
@@ -28,15 +28,32 @@ def resolve_forced_kind(kind: str | None) -> str | None:
 
 
 def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
-    """The framework whose keys these are, and the key that shows it. The most specific framework is tried first."""
+    """The framework whose keys these are, and the key that shows it. The most specific framework is tried first.
+
+    A framework is claimed by something of its own only: keys that many programs have (`batch_size`) are anybody's.
+    """
     by_name = {leaf.key: leaf for leaf in leaves}
-    if len(_value_leaves(by_name)) != 1:
+    values = _value_leaves(by_name)
+    if len(values) != 1:
         for name in framework_tables.names():
             for sign in framework_tables.signs(name).get("keys", ()):
-                if all(key in by_name for key in sign):
+                if all(key in by_name for key in sign) and (not all(map(lexicon.is_common, sign)) or _is_at_home(name, values)):
                     return name, by_name[sign[0]]
     kinds, witness = _kinds_of_keys(by_name)
-    return (kinds[0], witness) if len(kinds) == 1 else (None, None)
+    return (kinds[0], witness) if len(kinds) == 1 and (len(values) == 1 or _has_own_key(kinds[0], values)) else (None, None)
+
+
+def _is_at_home(name: str, leaves: Sequence[Leaf]) -> bool:
+    """Whether a framework knows most of the keys, as in a fragment of its configs, or one of them is its own."""
+    return 2 * sum(leaf.key in framework_tables.known(name) for leaf in leaves) > len(leaves) or _has_own_key(name, leaves)
+
+
+def _has_own_key(name: str, leaves: Sequence[Leaf]) -> bool:
+    """Whether a key is this framework's, or one of its kin's, and nobody else's."""
+    kin = framework_tables.lineage(name)[-1]
+    others = [other for other in _of_files() if framework_tables.lineage(other)[-1] != kin]
+    own = (leaf.key for leaf in leaves if leaf.key in framework_tables.known(name) and not lexicon.is_common(leaf.key))
+    return any(all(key not in framework_tables.known(other) for other in others) for key in own)
 
 
 def ambiguous_kinds(leaves: Iterable[Leaf]) -> tuple[str, ...]:
@@ -129,32 +146,7 @@ def kind_of_classes(script: Script, text: str) -> str:
 
 # -- a config that nobody recognises
 
-#: Kinds listed with their missing keys, kinds listed by name only; the remainder is counted.
-NEAREST, NAMED = 3, 12
-
-
 def unknown_kind_text(leaves: Sequence[Leaf]) -> Text:
-    """The message for a config of unknown kind: the frameworks that fit equally, else every kind with the keys that it misses."""
+    """The message for a config of unknown kind: the frameworks that fit equally, or that none does."""
     kinds = ambiguous_kinds(leaves)
-    if kinds:
-        return phrase("adapters.several_kinds", kinds=", ".join(kinds))
-    return phrase("adapters.unknown_kind", tried=_tried_kinds({leaf.key for leaf in leaves}))
-
-
-def _tried_kinds(keys: Container[str]) -> Text:
-    """Every kind recognisable by keys, the nearest first, with the keys that its nearest sign lacks."""
-    nearest = [
-        (name, _nearest_sign(signs, keys)) for name in framework_tables.names() if (signs := framework_tables.signs(name).get("keys", ()))
-    ]
-    ranked = sorted(nearest, key=lambda pair: (not pair[1][0], len(pair[1][1])))
-    texts = [phrase("adapters.tried_kind", kind=name, missed=", ".join(missed)) for name, (_, missed) in ranked[:NEAREST]]
-    texts += [same(name) for name, _ in ranked[NEAREST : NEAREST + NAMED]]
-    if (remaining := len(ranked) - len(texts)) > 0:
-        texts.append(phrase("adapters.more_kinds", count=str(remaining)))
-    return Text(", ".join(text.en for text in texts), "、".join(text.zh for text in texts))
-
-
-def _nearest_sign(signs: Sequence[Sequence[str]], keys: Container[str]) -> tuple[int, list[str]]:
-    """Of the sign that fits best: the count of its keys that are present, and the missing ones."""
-    split = [(sum(key in keys for key in sign), [key for key in sign if key not in keys]) for sign in signs]
-    return min(split, key=lambda pair: (not pair[0], len(pair[1])))
+    return phrase("adapters.several_kinds", kinds=", ".join(kinds)) if len(kinds) > 1 else phrase("adapters.unknown_kind")

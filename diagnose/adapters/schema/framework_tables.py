@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any, Literal
 
 from diagnose import rule_files
+from diagnose.adapters.schema import lexicon
 from diagnose.adapters.schema.table_types import Key, Need, Table
 from diagnose.phrases import Text, phrase, same
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
@@ -87,7 +88,8 @@ def launcher_table(word: str) -> str | None:
 @cache
 def job_independent() -> frozenset[str]:
     """Tables that may apply to any job whatever its trainer: variables, launchers, engines, libraries."""
-    return frozenset(name for name, entry in _index().items() if (entry["role"] or entry["launches"]) and not entry["trainer"])
+    tables = (name for name, entry in _index().items() if (entry["role"] or entry["launches"]) and not entry["trainer"])
+    return frozenset((*tables, lexicon.NAME))
 
 
 @cache
@@ -130,7 +132,9 @@ def releases() -> frozenset[str]:
 
 @cache
 def table(name: str) -> Table:
-    """The table of a framework. Raises KeyError for a name that has none."""
+    """The table of a framework, or the lexicon. Raises KeyError for a name that has none."""
+    if name == lexicon.NAME:
+        return lexicon.table()
     if name not in _index():
         raise KeyError(name)
     raw = rule_files.table(f"frameworks/{name}")

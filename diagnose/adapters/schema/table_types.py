@@ -135,6 +135,10 @@ class Table:
         """The table's rows for a key, in its order; empty for an unknown key. A key may set several knobs."""
         return self._by_key.get(key, ())
 
+    def rows(self, knob: str, key: str) -> Sequence[Key]:
+        """The rows by which a key of a document sets a knob, highest precedence first."""
+        return [row for row in self.of(knob) if row.key == key]
+
     def switch(self, key: str) -> bool:
         """Whether the key is a command-line option without a value."""
         return self.bare_switches or any(entry.bare for entry in self.named(key))

@@ -31,8 +31,8 @@ def is_generic(job: Job) -> bool:
 
 def is_own_script(job: Job) -> bool:
     """Whether the user's own script trains: it can do whatever torch can, without a key."""
-    plain = framework_tables.of_role("plain")
-    return is_generic(job) and "train.framework" not in job.book and any(document.framework == plain for document in job.documents)
+    plain = any(framework_tables.table(document.framework).role == "plain" for document in job.documents)
+    return plain and is_generic(job) and "train.framework" not in job.book
 
 
 def is_for_another_trainer(rule: Rule, job: Job) -> bool:

@@ -30,7 +30,7 @@ def is_usable(document: Document, key: Key) -> bool:
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:
     """The row of the table by which the entry sets the knob."""
-    candidates = [key for key in table.of(knob) if key.key == name_of(entry.key)]
+    candidates = table.rows(knob, name_of(entry.key))
     return next((key for key in candidates if is_usable(document, key)), candidates[0])
 
 

@@ -59,7 +59,8 @@ def source_text(fact: Fact) -> Text:
     if fact.origin == "given":
         return phrase("plan.witness_given")
     if witness.key:
-        return phrase("plan.witness_key", name=witness.key, source=PurePath(witness.source).name or witness.source)
+        named = "plan.witness_guessed" if fact.origin == "guessed" else "plan.witness_key"
+        return phrase(named, name=witness.key, source=PurePath(witness.source).name or witness.source)
     if witness.line:
         return phrase("plan.witness_log", line=witness.line)
     return phrase("plan.witness_derived")

@@ -1,0 +1,125 @@
+"""Settings of programs without a table, guessed from the names of their keys, where no framework claims the job."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.formats.settings import Document, Entry, Form
+from diagnose.adapters.job.command_layers import option_leaves
+from diagnose.adapters.job.named_files import base_name
+from diagnose.adapters.schema import framework_tables, lexicon
+from diagnose.adapters.translate.config_part import Part
+from diagnose.facts import Fact, FactBook, Notice, Witness
+from diagnose.phrases import phrase, same
+
+#: Launchers that start nothing but programs of torch.
+_TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")
+_FILES = ("yaml", "json", "toml")
+
+
+@dataclass(slots=True)
+class GuessedSettings:
+    """What was read by names alone: facts, the documents that hold them, and a notice for each text."""
+
+    facts: list[Fact] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+
+    def explains(self, notice: Notice) -> bool:
+        """Whether a notice that a text is of no known kind is out of date, because its keys were read after all."""
+        sources = {own.witness.source for own in self.notices if own.witness}
+        return notice.code == "config.unknown_kind" and notice.witness is not None and notice.witness.source in sources
+
+
+@dataclass(slots=True)
+class _Text:
+    """Keys of one file, script or command, in the order of precedence of commands, files and scripts (`place`)."""
+
+    name: str
+    form: Form
+    text: str
+    leaves: Sequence[Leaf]
+    shown: int
+    place: int
+    witness: Witness | None = None
+    outer: str = ""
+    shift: int = 0
+    entry: str = ""
+
+
+def guess_settings(
+    documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], parts: Sequence[Part], book: FactBook, settled: Collection[str]
+) -> GuessedSettings:
+    """Guesses for the knobs that no table has `settled`; none where a framework's own settings are among the parts of the job.
+
+    Files that differ say nothing. They are edited only where the log names no framework, whose keys would be others.
+    """
+    result = GuessedSettings()
+    if any(part.table.trainer or part.table.serves for part in parts):
+        return result
+    values: dict[str, tuple[int, object]] = {}
+    doubtful: set[str] = set()
+    for text in sorted(_texts(documents, programs), key=lambda text: text.place):
+        guesses = lexicon.guesses(text.leaves, text.shown)
+        known = [guess for guess in guesses if guess.knob not in settled]
+        if known:
+            result.notices.append(_notice(text, [guess.leaf.key for guess in known]))
+        for guess in known:
+            place, value = values.setdefault(guess.knob, (text.place, guess.value))
+            if place == text.place and value != guess.value:
+                doubtful.add(guess.knob)
+            leaf = guess.leaf
+            witness = text.witness or Witness(text.name, leaf.line, leaf.column, lexicon.NOTE, leaf.key)
+            result.facts.append(Fact(guess.knob, guess.value, "guessed", witness))
+        knobs = {id(guess.leaf): [other.knob for other in known if other.leaf is guess.leaf] for guess in known}
+        if known and "train.framework" not in book:
+            result.documents.append(_document(text, knobs))
+    result.facts = [fact for fact in result.facts if fact.name not in doubtful]
+    return result
+
+
+def _document(text: _Text, knobs: dict[int, list[str]]) -> Document:
+    entries = tuple(
+        Entry(leaf.key, leaf.written, leaf.start, leaf.end, leaf.line, leaf.column, tuple(knobs.get(id(leaf), ())), leaf.used)
+        for leaf in text.leaves
+    )
+    return Document(text.name, lexicon.NAME, text.form, text.text, entries, text.outer, text.shift, text.entry)
+
+
+def _notice(text: _Text, keys: Sequence[str]) -> Notice:
+    names = ", ".join(dict.fromkeys(keys)).replace("{", "(").replace("}", ")")
+    message = phrase("adapters.in_file", file=same(text.name), what=phrase("adapters.guessed_keys", keys=same(names)))
+    return Notice("info", "config.guessed", message, Witness(text.name))
+
+
+def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+    for start in programs:
+        launch = start.launch
+        if start.table is None and not launch.orphan and launch.program and launch.flags:
+            leaves = tuple(leaf for flag in launch.flags for leaf in option_leaves(flag, start))
+            shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
+            yield _Text(start.name, start.form, start.text, leaves, shown, 0, start.witness, entry=launch.program)
+    for document in documents:
+        if document.form in _FILES and document.kind == "unknown":
+            outer, shift = document.outer, document.shift
+            yield _Text(document.source.name, document.form or "yaml", document.text, document.leaves, 0, 1, None, outer, shift)
+        elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
+            yield from _script(document, programs)
+
+
+def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+    # Readers of Python (ast): few jobs are scripts without a trainer.
+    from diagnose.adapters.python.script_calls import PREFIXED
+    from diagnose.adapters.python.script_settings import SettingsReader
+
+    try:
+        leaves, modules = SettingsReader(document.text, frozenset() if document.kind == "python" else PREFIXED | {"from_pretrained"}).read_settings()
+    except (RecursionError, Unreadable):
+        return
+    is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)
+    shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started
+    yield _Text(document.source.name, "python", document.text, leaves, shown, 2)

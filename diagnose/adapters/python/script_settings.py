@@ -1,0 +1,151 @@
+"""Named values of a script that calls no known trainer: options of its parser, fields, assignments, keywords. Nothing is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.python.script_calls import callee_name, parse_script, scalar_text
+from diagnose.adapters.python.script_names import ScriptNames
+from diagnose.adapters.python.script_values import LeafCollector
+
+#: Calls that declare an option, with the option's name first: click, absl.
+_OPTIONS = ("option", "DEFINE_integer", "DEFINE_float", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum")
+#: Calls that stand for a default: of dataclasses and pydantic, of typer.
+_DEFAULTS = ("field", "Field", "Option", "Argument")
+#: Modules whose attributes are types of numbers, as torch.bfloat16 is.
+_ARRAYS = ("jnp", "jax", "np", "tf", "mx", "paddle")
+
+
+class SettingsReader(LeafCollector):
+    """Collects what a script names and gives a literal value. A key is the path of names: `train_loader.DataLoader.batch_size`.
+
+    `skipped` are calls whose keywords a table reads.
+    """
+
+    def __init__(self, text: str, skipped: frozenset[str]) -> None:
+        super().__init__(text)
+        self._skipped = skipped
+
+    def read_settings(self) -> tuple[list[Leaf], frozenset[str]]:
+        """The settings in source order, and the top-level modules that the script imports. Raises Unreadable for what is not Python."""
+        tree = parse_script(self.text)
+        self._names = ScriptNames.from_tree(tree)
+        for name, default in {**self._names.options, **self._names.parameters}.items():
+            if default is not None and not _is_off(default):
+                self._add_setting(name, _default_of(default), option=name)
+        assigned: set[int] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                for name, value in self._names.fields(node.name):
+                    self._add_setting(f"{node.name}.{name}", _default_of(value))
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                self._read_assignment(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, assigned)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and id(node) not in assigned:
+                self._read_call(node)
+        leaves = sorted(self.script.leaves, key=lambda leaf: leaf.start)
+        return leaves, frozenset(module.partition(".")[0] for module in self._names.modules.values())
+
+    def _read_assignment(self, targets: Sequence[ast.expr], value: ast.expr, assigned: set[int]) -> None:
+        path = _path(targets[0]) if len(targets) == 1 else ""
+        if not path:
+            return
+        if isinstance(value, ast.Call):
+            assigned.add(id(value))
+            self._read_call(value, path)
+        elif isinstance(targets[0], ast.Name) and self._names.bindings.get(path) is not value:
+            return  # bound in several places: which of them counts is unknown
+        else:
+            self._add_setting(path, value)
+
+    def _read_call(self, call: ast.Call, path: str = "") -> None:
+        """The keywords of a call, a mapping that it wraps, the optimizer that it makes, an option that it declares."""
+        name = callee_name(call.func)
+        if name == "add_argument" or name in _DEFAULTS or name in self._skipped:
+            return
+        if name in _OPTIONS:
+            self._read_option(call)
+            return
+        owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
+            self._add_text("optimizer", name, call.func)
+        kind = name
+        if name == "dict":  # `dict(type="Resize", scale=640)`, how mmengine writes a call that is made later
+            kind = next((scalar_text(word.value) or "" for word in call.keywords if word.arg == "type"), "")
+        for word in call.keywords:
+            if word.arg is not None:
+                is_type = name == "dict" and word.arg == "type"
+                self._add_setting(".".join(part for part in (path, "" if is_type else kind, word.arg) if part), word.value)
+        if len(call.args) == 1 and name in ("from_pretrained", "batch", "set_global_policy", "Resize"):
+            self._add_setting(name, call.args[0])
+        for arg in call.args:
+            if isinstance(arg, ast.Dict):
+                self._add_setting(path, arg)
+
+    def _read_option(self, call: ast.Call) -> None:
+        flags = [text for text in map(scalar_text, call.args) if text]
+        words = {word.arg: word.value for word in call.keywords}
+        is_click = callee_name(call.func) == "option"
+        default = words.get("default") if is_click or "default" in words else call.args[1] if len(call.args) > 1 else None
+        if flags and default is not None and not _is_off(default):
+            name = next((flag for flag in flags if flag.startswith("--")), flags[0]).partition("/")[0].lstrip("-").replace("-", "_")
+            self._add_setting(name, default, option=name)
+
+    def _add_setting(self, key: str, node: ast.expr, option: str = "") -> None:
+        """Add a literal, or the items of a mapping or of a list of mappings, below the key."""
+        if isinstance(node, ast.Dict):
+            for name, inner in zip(node.keys, node.values, strict=True):
+                if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                    self._add_setting(f"{key}.{name.value}".lstrip("."), inner)
+        elif isinstance(node, ast.Call):
+            if callee_name(node.func) == "dict":
+                self._read_call(node, key)
+        elif isinstance(node, (ast.List, ast.Tuple)):
+            items = [text for text in map(scalar_text, node.elts) if text is not None]
+            if items and len(items) == len(node.elts):
+                self._append(key, node, None, tuple(items), option)
+            for inner in node.elts:
+                if isinstance(inner, (ast.Dict, ast.Call)):
+                    self._add_setting(key, inner)
+        elif (text := scalar_text(node) or _array_type(node)) is not None:
+            self._append(key, node, text, (), option)
+
+    def _add_text(self, key: str, text: str, node: ast.expr) -> None:
+        self._append(key, node, text, (), "")
+
+    def _append(self, key: str, node: ast.expr, text: str | None, items: tuple[str, ...], option: str) -> None:
+        start, end = self._span(node)
+        shape = "list" if items else "scalar"
+        line, column = self._place(start)
+        self.script.leaves.append(Leaf(key, text, self.text[start:end], start, end, line, column, shape, items, option))  # type: ignore[arg-type]
+
+
+def _path(node: ast.expr) -> str:
+    """`config.train.batch_size` and `cfg["train"]["batch_size"]` as paths; empty for any other target."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _path(node.value)
+        return f"{inner}.{node.attr}" if inner else ""
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        inner = _path(node.value)
+        return f"{inner}.{node.slice.value}" if inner else ""
+    return ""
+
+
+def _default_of(node: ast.expr) -> ast.expr:
+    """The default that `Field(default=6)` or `typer.Option(6)` stands for; any other expression itself."""
+    if not isinstance(node, ast.Call) or callee_name(node.func) not in _DEFAULTS:
+        return node
+    return next((word.value for word in node.keywords if word.arg == "default"), node.args[0] if node.args else node)
+
+
+def _is_off(node: ast.expr) -> bool:
+    """Whether a default is that of a switch which nobody has turned on: its command may."""
+    return isinstance(node, ast.Constant) and (node.value is False or node.value is None)
+
+
+def _array_type(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _ARRAYS else None
