@@ -780,6 +780,34 @@ class Fingerprint(Row):
     knobs: dict[str, list[str]]
 
 
+class Spelling(Row):
+    names: str
+    values: dict[Scalar, Scalar] = {}
+    least: int = 0
+    most: int = 0
+    takes: Literal["", "many", "largest", "model"] = ""
+    under: list[str] = []
+    outside: list[str] = []
+    beside: list[str] = []
+    without: list[str] = []
+    option: bool = False
+    shows: bool = False
+    merged: bool = False
+    evaluation: str = ""
+    smaller: str = ""
+
+
+class Lexicon(Row):
+    """Spellings of unknown programs: diagnose/adapters/schema/lexicon.py."""
+
+    scopes: dict[Literal["training", "evaluation", "foreign"], list[str]]
+    containers: list[str]
+    shows: str
+    libraries: list[str]
+    programs: list[str]
+    spellings: dict[str, list[Spelling]]
+
+
 # -- settings without effect, and what the ledger knows
 
 
@@ -1033,6 +1061,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "keys": list[Names],
         "knobs": dict[str, Fact],
         "layouts": Layouts,
+        "lexicon": Lexicon,
         "ledger": Ledger,
         "log_lines": list[LogLine],
         "losses": Losses,

@@ -308,8 +308,8 @@ def test_crlf_stays_crlf() -> None:
 def test_a_key_is_taken_out_with_its_line() -> None:
     text = '[training]\na = [1,\n  2] # c\nseq_len = 8\nlast = "x"\n'
     assert written(text, ("training.a", None)) == '[training]\nseq_len = 8\nlast = "x"\n'
-    assert written("training = {seq_len = 8, b = 2}", ("training.b", None)) == "training = {seq_len = 8}"
-    assert written("training = {seq_len = 8, b = 2}", ("training.seq_len", None)) == "training = {b = 2}"
+    assert written("training = {seq_len = 8, steps = 2}", ("training.steps", None)) == "training = {seq_len = 8}"
+    assert written("training = {seq_len = 8, steps = 2}", ("training.seq_len", None)) == "training = {steps = 2}"
 
 
 def test_a_key_is_renamed_in_place_or_moved() -> None:

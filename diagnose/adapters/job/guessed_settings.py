@@ -117,7 +117,9 @@ def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Itera
     from diagnose.adapters.python.script_settings import SettingsReader
 
     try:
-        leaves, modules = SettingsReader(document.text, frozenset() if document.kind == "python" else PREFIXED | {"from_pretrained"}).read_settings()
+        leaves, modules = SettingsReader(
+            document.text, frozenset() if document.kind == "python" else PREFIXED | {"from_pretrained"}
+        ).read_settings()
     except (RecursionError, Unreadable):
         return
     is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)

@@ -199,7 +199,7 @@ def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[S
     for document in documents:
         if document.form == "shell":
             own = [start for start in programs if start.name == document.source.name]
-            recognised = any(start.table is not None or start.launch.launcher or start.launch.env for start in own) or bool(document.inside)
+            recognised = any(map(_is_understood, own)) or bool(document.inside)
         else:
             recognised = (
                 document.form != "python" or document.kind != "python" or (document.script is not None and bool(document.script.env))
@@ -208,6 +208,12 @@ def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[S
             message = phrase("adapters.in_file", file=same(document.source.name), what=phrase("adapters.nothing_starts"))
             notices.append(Notice("warning", "config.unknown_kind", message, Witness(document.source.name)))
     return notices
+
+
+def _is_understood(start: StartedProgram) -> bool:
+    """Whether anything of a command is read: a program with a table, a launcher, variables. An unknown script without options has none."""
+    launch = start.launch
+    return start.table is not None or bool(launch.env) or (bool(launch.launcher) and (launch.launcher != "python" or not launch.flags))
 
 
 def cut_off_options(programs: Sequence[StartedProgram]) -> tuple[list[Fact], list[Notice]]:

@@ -14,8 +14,8 @@ from diagnose.adapters.python.script_values import LeafCollector
 _OPTIONS = ("option", "DEFINE_integer", "DEFINE_float", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum")
 #: Calls that stand for a default: of dataclasses and pydantic, of typer.
 _DEFAULTS = ("field", "Field", "Option", "Argument")
-#: Modules whose attributes are types of numbers, as torch.bfloat16 is.
-_ARRAYS = ("jnp", "jax", "np", "tf", "mx", "paddle")
+#: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
+_TYPES = ("bfloat16", "float16", "float32")
 
 
 class SettingsReader(LeafCollector):
@@ -148,4 +148,4 @@ def _is_off(node: ast.expr) -> bool:
 
 
 def _array_type(node: ast.expr) -> str | None:
-    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in _ARRAYS else None
+    return node.attr if isinstance(node, ast.Attribute) and node.attr in _TYPES else None

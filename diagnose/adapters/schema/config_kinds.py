@@ -146,6 +146,7 @@ def kind_of_classes(script: Script, text: str) -> str:
 
 # -- a config that nobody recognises
 
+
 def unknown_kind_text(leaves: Sequence[Leaf]) -> Text:
     """The message for a config of unknown kind: the frameworks that fit equally, or that none does."""
     kinds = ambiguous_kinds(leaves)

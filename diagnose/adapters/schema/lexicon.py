@@ -249,7 +249,9 @@ class LexiconTable(Table):
     def rows(self, knob: str, name: str) -> Sequence[Key]:
         spellings = _name(Leaf(name, None, "", 0, 0, 0, 0)).spellings
         by_spelling = (row for spelling in spellings for row in _rows().get(spelling, ()))
-        return [replace(row.key, key=name) for row in by_spelling if knob in (row.key.knob, row.raw.get("evaluation"), row.raw.get("smaller"))]
+        return [
+            replace(row.key, key=name) for row in by_spelling if knob in (row.key.knob, row.raw.get("evaluation"), row.raw.get("smaller"))
+        ]
 
 
 @cache

@@ -1,0 +1,231 @@
+"""Programs without a table: their keys are read by their spelling (rules/lexicon.yaml), and what is no training config yields nothing."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from checkout import ROOT
+from collected import for_each
+from diagnose import rule_files
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.schema import lexicon
+from diagnose.facts import RANK, Fact, FactBook, Witness, declared, typed
+from diagnose.parse.model.reading import Reading
+from diagnose.pipeline import explain
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.patch import patching
+from diagnose.word_conditions import word_of
+
+COLLECTION = ROOT / "tests" / "configs_of_anything"
+EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load((COLLECTION / "expected.yaml").read_bytes())
+OOM = (
+    "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 23.69 GiB total capacity; 21.10 GiB already "
+    "allocated; 1.20 GiB free; 21.90 GiB reserved in total by PyTorch)\n"
+)
+TRAINER = "model: {id: mistralai/Mistral-7B-v0.1}\ntrain:\n  batch_size: 8  # rows\n  grad_accum: 2\n  lr: 2.0e-4\nlora: {rank: 16}\n"
+
+
+def read(files: dict[str, str], *facts: Fact) -> Settings:
+    sources = [ConfigSource(name, text.encode()) for name, text in files.items()]
+    return config_reader.read(sources, Reading(), FactBook(facts))
+
+
+def values(settings: Settings) -> dict[str, Any]:
+    """What was read, guessed or from a launcher's options; defaults are nobody's statement."""
+    book = FactBook(settings.facts)
+    knobs = (fact for fact in settings.facts if (entry := declared(fact.name)) is not None and entry.is_knob)
+    read_facts = (book.fact(fact.name) for fact in knobs)
+    return {fact.name: fact.value for fact in read_facts if fact and fact.origin != "default" and not fact.name.startswith("env.")}
+
+
+@cache
+def of_collection(name: str) -> dict[str, Any]:
+    return values(read({Path(name).name: (COLLECTION / name).read_text(encoding="utf-8")}))
+
+
+def files(part: str) -> list[str]:
+    return sorted(f"{part}/{file.name}" for file in (COLLECTION / part).iterdir())
+
+
+@for_each("name", files("tuned"))
+def test_what_a_config_of_an_unknown_program_says_is_read(name: str) -> None:
+    assert of_collection(name) == EXPECTED[name]
+
+
+def test_configs_that_nobody_tuned_for_are_read_as_well() -> None:
+    """At least nine of ten values of the files that were kept back are read; none is wrong and none is invented."""
+    names = files("unseen")
+    wanted = [(name, knob, value) for name in names for knob, value in EXPECTED[name].items()]
+    right = [one for one in wanted if of_collection(one[0]).get(one[1]) == one[2]]
+    said = [(name, knob, value) for name in names for knob, value in of_collection(name).items()]
+    assert [one for one in said if one not in wanted] == []
+    assert len(right) >= 0.9 * len(wanted)
+
+
+@for_each("name", files("others"))
+def test_a_file_that_configures_no_training_yields_nothing(name: str) -> None:
+    assert of_collection(name) == {}
+
+
+def test_the_collection_is_complete() -> None:
+    assert [len(files(part)) for part in ("tuned", "unseen", "others")] == [30, 30, 30]
+    assert set(EXPECTED) == {*files("tuned"), *files("unseen")}
+
+
+# -- the lexicon itself
+
+
+def test_every_row_means_a_knob_and_every_value_one_of_its_words() -> None:
+    for knob, rows in rule_files.table("lexicon")["spellings"].items():
+        for row in rows:
+            for name in (knob, row.get("evaluation", knob), row.get("smaller", knob)):
+                entry = declared(name)
+                assert entry is not None and entry.is_knob, name
+            for value in row.get("values", {}).values():
+                assert typed(knob, word_of(value)) is not None
+                assert declared(knob).kind != "word" or word_of(value) in declared(knob).words, (knob, value)  # type: ignore[union-attr]
+            assert row.get("least", 0) <= row.get("most", 10**15)
+
+
+def test_no_name_stands_in_two_rows_without_a_condition_that_tells_them_apart() -> None:
+    seen: dict[str, str] = {}
+    for knob, rows in rule_files.table("lexicon")["spellings"].items():
+        for row in rows:
+            told_apart = {"values", "under", "beside", "option"} & set(row)
+            for name in row["names"].split():
+                assert told_apart or name not in seen or seen[name] == knob, f"{name}: {seen.get(name)} and {knob}"
+                if not told_apart:
+                    seen[name] = knob
+
+
+def test_a_guess_is_below_what_is_known_and_above_a_default() -> None:
+    assert RANK["config"] < RANK["derived"] < RANK["guessed"] < RANK["default"]
+
+
+@for_each(
+    "text, knob, value",
+    [
+        ("lr: 1\nepochs: 2\nval:\n  batch_size: 9\n", "eval.batch_size", 9),
+        ("lr: 1\nepochs: 2\nvalid_batch_size: 9\n", "eval.batch_size", 9),
+        ("lr: 1\nepochs: 2\nbatchSize: 9\n", "train.micro_batch_size", 9),
+        ("lr: 1\nepochs: 2\nbatch_size: 64\nmicro_batch_size: 8\n", "train.global_batch", 64),
+        ("lr: 1\nepochs: 2\nbatch_size: auto\n", "train.micro_batch_size", None),
+        ("lr: 1\nepochs: 2\nbatch_size: -1\n", "train.micro_batch_size", None),
+        ("lr: 1\nepochs: 2\na: {batch_size: 4}\nb: {batch_size: 8}\n", "train.micro_batch_size", None),
+        ("lr: 1\nepochs: 2\ntrain: {batch_size: 4}\nb: {batch_size: 8}\n", "train.micro_batch_size", 4),
+        ("lr: 1\nepochs: 2\nr: 8\n", "lora.rank", None),
+        ("lr: 1\nepochs: 2\npeft: {r: 8}\n", "lora.rank", 8),
+        ("lr: 1\nepochs: 2\ngeneration: {max_length: 256}\n", "train.max_seq_len", None),
+        ("lr: 1\nepochs: 2\nmax_length: 256\n", "train.max_seq_len", 256),
+        ("lr: 1\nepochs: 2\namp: false\nbf16: true\n", "train.precision", "bf16"),
+        ("lr: 1\nepochs: 2\nscheduler: {name: sgd}\noptimizer: {name: Lion}\n", "train.optimizer", "lion"),
+        ("lr: 1\nepochs: 2\noptimizer: mine\n", "train.optimizer", None),
+        ("lr: 1\nepochs: 2\nmodel: resnet50\n", "model.path", None),
+        ("lr: 1\nepochs: 2\nckpt: runs/last.pt\n", "model.path", None),
+        ("lr: 1\nepochs: 2\ngpus: [0, 1]\n", "parallel.world", 2),
+        ("lr: 1\nepochs: 2\ngpus: 4\nnum_nodes: 2\n", "parallel.world", None),
+        ("batch_size: 4\nworkers: 2\n", "train.micro_batch_size", None),
+    ],
+)
+def test_scope_and_value_decide_what_a_name_means(text: str, knob: str, value: Any) -> None:
+    assert values(read({"a.yaml": text})).get(knob) == value
+
+
+# -- beside other sources
+
+
+def test_a_command_wins_over_a_file_and_a_file_over_the_defaults_of_the_script() -> None:
+    script = "import argparse\nimport torch\np = argparse.ArgumentParser()\np.add_argument('--batch', type=int, default=64)\n"
+    script += "p.add_argument('--seq-len', type=int, default=512)\np.add_argument('--workers', type=int, default=4)\n"
+    told = read(
+        {"go.sh": "python train.py --batch 2 --epochs 3\n", "c.yaml": "lr: 1\nepochs: 3\nbatch: 8\nseq_len: 256\n", "train.py": script}
+    )
+    book = FactBook(told.facts)
+    assert [book.value(name) for name in ("train.micro_batch_size", "train.max_seq_len", "data.workers")] == [2, 256, 4]
+
+
+def test_files_that_differ_say_nothing() -> None:
+    told = read({"a.yaml": "lr: 1\nepochs: 3\nbatch: 8\n", "b.yaml": "lr: 1\nepochs: 3\nbatch: 16\n"})
+    assert FactBook(told.facts).value("train.micro_batch_size") is None
+
+
+def test_nothing_is_guessed_beside_the_settings_of_a_known_framework() -> None:
+    told = read({"a.yaml": "lr: 1\nepochs: 3\nbatch: 8\n", "axolotl.yaml": "base_model: a/b\ndatasets: [{path: x, type: alpaca}]\n"})
+    assert [fact for fact in told.facts if fact.origin == "guessed"] == []
+    assert [notice.code for notice in told.notices] == ["config.unknown_kind"]
+
+
+@for_each(
+    "name",
+    [
+        "another trainer's batch, length and rank",
+        "a dictionary of a reinforcement learner",
+    ],
+)
+def test_a_framework_is_claimed_by_something_of_its_own(name: str) -> None:
+    text = {
+        "another trainer's batch, length and rank": "seq_len: 2048\nbatch_size: 4\nlr: 1.0e-4\nlora: {rank: 8}\n",
+        "a dictionary of a reinforcement learner": "train_batch_size: 4000\noptimizer: adam\nlr: 0.001\ngamma: 0.99\n",
+    }[name]
+    assert [one.kind for one in read({"a.yaml": text}).inputs] == ["unknown"]
+
+
+def test_what_was_read_and_what_was_not_is_one_line() -> None:
+    (read_line,) = read({"a.yaml": TRAINER}).notices
+    assert "read by their names: model.id, train.batch_size, train.grad_accum, lora.rank" in read_line.message.en
+    (unread,) = read({"train.sh": "python tool.py --colour blue --wheels 4\n"}).notices
+    assert unread.message.en.startswith("train.sh: no option or setting of it could be interpreted")
+
+
+# -- what it is for
+
+
+def test_a_value_is_changed_where_it_stands_and_no_key_is_added() -> None:
+    told = read({"a.yaml": TRAINER})
+    book = FactBook(told.facts)
+    changes = {"train.micro_batch_size": 4, "train.gradient_accumulation": 4}
+    edits = knob_edits.edits(told.documents, book, changes)
+    assert edits is not None
+    changed = patching.texts(told.documents, edits)["a.yaml"]
+    assert changed == TRAINER.replace("batch_size: 8  # rows", "batch_size: 4  # rows").replace("grad_accum: 2", "grad_accum: 4")
+    assert knob_edits.edits(told.documents, book, {"train.gradient_checkpointing": "enabled"}) is None
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "after"),
+    [
+        ("t.py", "import torch\n\n\nclass Config:\n    batch_size: int = 8\n    lr = 1e-4\n", "    batch_size: int = 2\n"),
+        ("go.sh", "python train.py --epochs 3 --batch=8 --lr 1\n", "--batch=2 --lr"),
+        ("c.toml", "[train]\nbatch_size = 8\nlr = 1e-4\nepochs = 3\n", "batch_size = 2\n"),
+        ("c.json", '{"lr": 1e-4, "epochs": 3, "data": {"batch_size": 8}}\n', '"batch_size": 2}'),
+    ],
+)
+def test_every_form_is_edited_where_the_value_stands(file: str, text: str, after: str) -> None:
+    told = read({file: text})
+    edits = knob_edits.edits(told.documents, FactBook(told.facts), {"train.micro_batch_size": 2})
+    assert edits is not None and after in patching.texts(told.documents, edits)[file]
+
+
+def test_advice_that_is_in_effect_already_is_refused() -> None:
+    text = TRAINER.replace("batch_size: 8", "batch_size: 1").replace("lr:", "checkpointing: true\n  lr:")
+    report: Any = explain(OOM, configs=[text]).to_dict("en")
+    refused = {one["id"]: one["reason"] for one in report["rejected"]}
+    assert "1 already" in refused["lower_micro_batch"] and "taken from the name train.batch_size" in refused["lower_micro_batch"]
+    assert "Already in effect" in refused["gradient_checkpointing"]
+
+
+def test_a_setting_of_the_log_wins_over_a_guess() -> None:
+    logged = Fact("train.micro_batch_size", 16, "log", Witness("error.log", 3))
+    book = FactBook([logged]).learn(read({"a.yaml": TRAINER}, logged).facts)
+    assert book.value("train.micro_batch_size") == 16
+
+
+def test_the_keys_of_a_document_are_spelled_as_they_stand() -> None:
+    (row,) = lexicon.table().rows("train.micro_batch_size", "train.batch_size")
+    assert row.key == "train.batch_size" and not row.addable
