@@ -802,6 +802,7 @@ class Lexicon(Row):
 
     scopes: dict[Literal["training", "evaluation", "foreign"], list[str]]
     containers: list[str]
+    qualifiers: list[str]
     shows: str
     libraries: list[str]
     programs: list[str]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
@@ -19,6 +20,7 @@ from diagnose.phrases import phrase, same
 #: Launchers that start nothing but programs of torch.
 _TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")
 _FILES = ("yaml", "json", "toml")
+_SETTING = re.compile(r"(?<!\S)([A-Za-z_][\w.]*(?==)|[A-Z][A-Z_]*(?:\.[A-Z_\d]+)+)[= ]\s*(\S+)")
 
 
 @dataclass(slots=True)
@@ -75,11 +77,16 @@ def guess_settings(
             leaf = guess.leaf
             witness = text.witness or Witness(text.name, leaf.line, leaf.column, lexicon.NOTE, leaf.key)
             result.facts.append(Fact(guess.knob, guess.value, "guessed", witness))
-        knobs = {id(guess.leaf): [other.knob for other in known if other.leaf is guess.leaf] for guess in known}
+        knobs = {id(guess.leaf): [other.knob for other in known if other.leaf is guess.leaf] for guess in known if _is_value(guess.leaf)}
         if known and "train.framework" not in book:
             result.documents.append(_document(text, knobs))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]
     return result
+
+
+def _is_value(leaf: Leaf) -> bool:
+    """Whether the key has a value that an edit can replace, or is a switch of a command."""
+    return leaf.start < leaf.end or leaf.key.startswith("-")
 
 
 def _document(text: _Text, knobs: dict[int, list[str]]) -> Document:
@@ -100,7 +107,7 @@ def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
     for start in programs:
         launch = start.launch
         if start.table is None and not launch.orphan and launch.program and launch.flags:
-            leaves = tuple(leaf for flag in launch.flags for leaf in option_leaves(flag, start))
+            leaves = tuple(inner for flag in launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
             shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
             yield _Text(start.name, start.form, start.text, leaves, shown, 0, start.witness, entry=launch.program)
     for document in documents:
@@ -109,6 +116,17 @@ def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
             yield _Text(document.source.name, document.form or "yaml", document.text, document.leaves, 0, 1, None, outer, shift)
         elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
             yield from _script(document, programs)
+
+
+def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:
+    """An option, and the settings that stand behind it: `-o Train.batch_size=2`, or `--num-gpus 4 SOLVER.IMS_PER_BATCH 8`."""
+    words = list(_SETTING.finditer(leaf.written)) if leaf.key.startswith("-") else []
+    own = leaf.written[: words[0].start()].rstrip() if words else leaf.written
+    if own or not words:
+        yield replace(leaf, text=own, written=own, end=leaf.start + len(own), shape="scalar", items=()) if words else leaf
+    for word in words:
+        first, last = leaf.start + word.start(2), leaf.start + word.end(2)
+        yield Leaf(word[1], word[2].strip("\"'"), word[2], first, last, *start.place(first))
 
 
 def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:

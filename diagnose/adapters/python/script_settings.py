@@ -14,6 +14,9 @@ from diagnose.adapters.python.script_values import LeafCollector
 _OPTIONS = ("option", "DEFINE_integer", "DEFINE_float", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum")
 #: Calls that stand for a default: of dataclasses and pydantic, of typer.
 _DEFAULTS = ("field", "Field", "Option", "Argument")
+#: Calls that switch something on by being made.
+_SWITCHES = ("gradient_checkpointing_enable", "set_grad_checkpointing", "enable_gradient_checkpointing", "compile", "autocast")
+_SWITCHES += ("enable_xformers_memory_efficient_attention",)
 #: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
 _TYPES = ("bfloat16", "float16", "float32")
 
@@ -63,7 +66,7 @@ class SettingsReader(LeafCollector):
     def _read_call(self, call: ast.Call, path: str = "") -> None:
         """The keywords of a call, a mapping that it wraps, the optimizer that it makes, an option that it declares."""
         name = callee_name(call.func)
-        if name == "add_argument" or name in _DEFAULTS or name in self._skipped:
+        if name == "add_argument" or name in _DEFAULTS:
             return
         if name in _OPTIONS:
             self._read_option(call)
@@ -71,6 +74,10 @@ class SettingsReader(LeafCollector):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
             self._add_text("optimizer", name, call.func)
+        if name in _SWITCHES and not call.keywords and len(call.args) <= 1:
+            self._add_text(name, "true", call.func)
+        if name in self._skipped:
+            return
         kind = name
         if name == "dict":  # `dict(type="Resize", scale=640)`, how mmengine writes a call that is made later
             kind = next((scalar_text(word.value) or "" for word in call.keywords if word.arg == "type"), "")
@@ -113,7 +120,9 @@ class SettingsReader(LeafCollector):
             self._append(key, node, text, (), option)
 
     def _add_text(self, key: str, text: str, node: ast.expr) -> None:
-        self._append(key, node, text, (), "")
+        """Add what a call means; nothing of it can be edited as a value."""
+        at, _ = self._span(node)
+        self.script.leaves.append(Leaf(key, text, "", at, at, *self._place(at)))
 
     def _append(self, key: str, node: ast.expr, text: str | None, items: tuple[str, ...], option: str) -> None:
         start, end = self._span(node)

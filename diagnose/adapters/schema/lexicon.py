@@ -54,10 +54,12 @@ class _Row:
 
 @dataclass(slots=True)
 class _Name:
-    """What a key is called: its possible spellings, most particular first, and the words of the path that it stands in."""
+    """What a key is called: its possible spellings, most particular first, the words of the path that it stands in, and the scope that the
+    nearest of them names."""
 
     spellings: tuple[str, ...]
     path: frozenset[str]
+    scope: str
 
 
 @dataclass(slots=True)
@@ -134,20 +136,18 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
 
 def _candidates(leaf: Leaf, name: _Name, present: Collection[str]) -> Iterator[_Candidate]:
     """What a key may mean; of several spellings the most particular one that means anything."""
-    scopes = {_scopes()[word] for word in name.path if word in _scopes()}
-    if "foreign" in scopes:
+    if any(_scopes().get(word) == "foreign" for word in name.path):
         return
-    is_evaluation = "evaluation" in scopes and "training" not in scopes
     for spelling in name.spellings:
         is_read = False
         for row in _rows().get(spelling, ()):
-            knob = row.raw.get("evaluation") if is_evaluation else row.key.knob
+            knob = row.raw.get("evaluation") if name.scope == "evaluation" else row.key.knob
             if knob is None or not _holds(row, leaf, name.path, present):
                 continue
             value = _value(row, leaf)
             if value is not None:
                 is_read = True
-                yield _Candidate(leaf, row, value, knob, "training" if "training" in scopes else "")
+                yield _Candidate(leaf, row, value, knob, name.scope)
         if is_read:
             return
 
@@ -232,7 +232,10 @@ def _name(leaf: Leaf) -> _Name:
         spellings = [*([f"{'_'.join(block)}_{'_'.join(bare)}"] if block else ()), *spellings]
         if "_".join(own) in _lexicon()["containers"]:
             spellings += ["_".join(parts[-2]), *(["_".join(block)] if block else ())]
-    return _Name(tuple(dict.fromkeys(spellings)), frozenset([*scoped, *(word for part in parts[:-1] for word in part)]))
+    if bare[0:1] and bare[0] in _lexicon()["qualifiers"] and len(bare) > 1:
+        spellings.append("_".join(bare[1:]))
+    path = [*scoped, *(word for part in reversed(parts[:-1]) for word in part)]
+    return _Name(tuple(dict.fromkeys(spellings)), frozenset(path), next((_scopes()[word] for word in path if word in _scopes()), ""))
 
 
 def _split(part: str) -> list[str]:
