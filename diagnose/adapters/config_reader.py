@@ -100,7 +100,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     pairs = list(zip(parts, translations, strict=True))
     facts += [fact for part, translation in pairs for fact in translation.facts if not _is_overruled(part, fact, missing)]
     settled = {knob for translation in translations for knob in translation.settled} | {fact.name for fact in facts}
-    guessed = guess_settings(documents, programs, parts, FactBook(book).learn(facts), settled)
+    guessed = guess_settings(documents, programs, parts, FactBook(book).learn(facts), {fact.name for fact in facts})
     facts += guessed.facts
     settled |= {fact.name for fact in guessed.facts}
     known = FactBook(book).learn(facts)

@@ -793,6 +793,7 @@ class Spelling(Row):
     option: bool = False
     shows: bool = False
     merged: bool = False
+    depth: int = 0
     evaluation: str = ""
     smaller: str = ""
 
@@ -804,6 +805,7 @@ class Lexicon(Row):
     containers: list[str]
     qualifiers: list[str]
     shows: str
+    everywhere: str
     libraries: list[str]
     programs: list[str]
     spellings: dict[str, list[Spelling]]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
-
 from checkout import ROOT
 from collected import for_each
+
 from diagnose import rule_files
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
@@ -37,11 +37,13 @@ def read(files: dict[str, str], *facts: Fact) -> Settings:
 
 
 def values(settings: Settings) -> dict[str, Any]:
-    """What was read, guessed or from a launcher's options; defaults are nobody's statement."""
+    """What stands in the files, by a table of knobs or guessed; defaults of frameworks and what follows from others do not."""
     book = FactBook(settings.facts)
     knobs = (fact for fact in settings.facts if (entry := declared(fact.name)) is not None and entry.is_knob)
     read_facts = (book.fact(fact.name) for fact in knobs)
-    return {fact.name: fact.value for fact in read_facts if fact and fact.origin != "default" and not fact.name.startswith("env.")}
+    return {
+        fact.name: fact.value for fact in read_facts if fact and fact.origin in ("config", "guessed") and not fact.name.startswith("env.")
+    }
 
 
 @cache

@@ -54,9 +54,9 @@ class _Text:
 
 
 def guess_settings(
-    documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], parts: Sequence[Part], book: FactBook, settled: Collection[str]
+    documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], parts: Sequence[Part], book: FactBook, known: Collection[str]
 ) -> GuessedSettings:
-    """Guesses for the knobs that no table has `settled`; none where a framework's own settings are among the parts of the job.
+    """Guesses for the knobs that are not `known` from a table; none where a framework's own settings are among the parts of the job.
 
     Files that differ say nothing. They are edited only where the log names no framework, whose keys would be others.
     """
@@ -67,18 +67,18 @@ def guess_settings(
     doubtful: set[str] = set()
     for text in sorted(_texts(documents, programs), key=lambda text: text.place):
         guesses = lexicon.guesses(text.leaves, text.shown)
-        known = [guess for guess in guesses if guess.knob not in settled]
-        if known:
-            result.notices.append(_notice(text, [guess.leaf.key for guess in known]))
-        for guess in known:
+        fresh = [guess for guess in guesses if guess.knob not in known]
+        if fresh:
+            result.notices.append(_notice(text, [guess.leaf.key for guess in fresh]))
+        for guess in fresh:
             place, value = values.setdefault(guess.knob, (text.place, guess.value))
             if place == text.place and value != guess.value:
                 doubtful.add(guess.knob)
             leaf = guess.leaf
             witness = text.witness or Witness(text.name, leaf.line, leaf.column, lexicon.NOTE, leaf.key)
             result.facts.append(Fact(guess.knob, guess.value, "guessed", witness))
-        knobs = {id(guess.leaf): [other.knob for other in known if other.leaf is guess.leaf] for guess in known if _is_value(guess.leaf)}
-        if known and "train.framework" not in book:
+        knobs = {id(guess.leaf): [other.knob for other in fresh if other.leaf is guess.leaf] for guess in fresh if _is_value(guess.leaf)}
+        if fresh and "train.framework" not in book:
             result.documents.append(_document(text, knobs))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]
     return result
@@ -136,7 +136,7 @@ def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Itera
 
     try:
         leaves, modules = SettingsReader(
-            document.text, frozenset() if document.kind == "python" else PREFIXED | {"from_pretrained"}
+            document.text, frozenset() if document.kind == "python" else PREFIXED - {"DataLoader"} | {"from_pretrained"}
         ).read_settings()
     except (RecursionError, Unreadable):
         return

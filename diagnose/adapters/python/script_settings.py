@@ -17,6 +17,8 @@ _DEFAULTS = ("field", "Field", "Option", "Argument")
 #: Calls that switch something on by being made.
 _SWITCHES = ("gradient_checkpointing_enable", "set_grad_checkpointing", "enable_gradient_checkpointing", "compile", "autocast")
 _SWITCHES += ("enable_xformers_memory_efficient_attention",)
+#: Calls whose `dtype` is the precision of a model; that of other calls is one tensor's.
+_TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast")
 #: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
 _TYPES = ("bfloat16", "float16", "float32")
 
@@ -36,7 +38,7 @@ class SettingsReader(LeafCollector):
         tree = parse_script(self.text)
         self._names = ScriptNames.from_tree(tree)
         for name, default in {**self._names.options, **self._names.parameters}.items():
-            if default is not None and not _is_off(default):
+            if default is not None:
                 self._add_setting(name, _default_of(default), option=name)
         assigned: set[int] = set()
         for node in ast.walk(tree):
@@ -74,15 +76,16 @@ class SettingsReader(LeafCollector):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
             self._add_text("optimizer", name, call.func)
-        if name in _SWITCHES and not call.keywords and len(call.args) <= 1:
-            self._add_text(name, "true", call.func)
-        if name in self._skipped:
+        test = self._names.conditions.get(id(call))
+        if name in self._skipped or (test is not None and "__name__" not in ast.unparse(test)):  # a call that may not be made says nothing
             return
+        if name in _SWITCHES and (name != "compile" or _path(owner or call).partition(".")[0] == "torch"):
+            self._add_text(name, "true", call.func)
         kind = name
         if name == "dict":  # `dict(type="Resize", scale=640)`, how mmengine writes a call that is made later
             kind = next((scalar_text(word.value) or "" for word in call.keywords if word.arg == "type"), "")
         for word in call.keywords:
-            if word.arg is not None:
+            if word.arg is not None and (word.arg != "dtype" or name.endswith(_TYPED)):
                 is_type = name == "dict" and word.arg == "type"
                 self._add_setting(".".join(part for part in (path, "" if is_type else kind, word.arg) if part), word.value)
         if len(call.args) == 1 and name in ("from_pretrained", "batch", "set_global_policy", "Resize"):
@@ -96,7 +99,7 @@ class SettingsReader(LeafCollector):
         words = {word.arg: word.value for word in call.keywords}
         is_click = callee_name(call.func) == "option"
         default = words.get("default") if is_click or "default" in words else call.args[1] if len(call.args) > 1 else None
-        if flags and default is not None and not _is_off(default):
+        if flags and default is not None:
             name = next((flag for flag in flags if flag.startswith("--")), flags[0]).partition("/")[0].lstrip("-").replace("-", "_")
             self._add_setting(name, default, option=name)
 
@@ -116,6 +119,8 @@ class SettingsReader(LeafCollector):
             for inner in node.elts:
                 if isinstance(inner, (ast.Dict, ast.Call)):
                     self._add_setting(key, inner)
+        elif option and _is_off(node):
+            self._append(key, node, None, (), option)
         elif (text := scalar_text(node) or _array_type(node)) is not None:
             self._append(key, node, text, (), option)
 
@@ -126,7 +131,7 @@ class SettingsReader(LeafCollector):
 
     def _append(self, key: str, node: ast.expr, text: str | None, items: tuple[str, ...], option: str) -> None:
         start, end = self._span(node)
-        shape = "list" if items else "scalar"
+        shape = "list" if items else "null" if text is None else "scalar"
         line, column = self._place(start)
         self.script.leaves.append(Leaf(key, text, self.text[start:end], start, end, line, column, shape, items, option))  # type: ignore[arg-type]
 

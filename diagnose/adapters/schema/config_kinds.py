@@ -40,20 +40,20 @@ def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
                 if all(key in by_name for key in sign) and (not all(map(lexicon.is_common, sign)) or _is_at_home(name, values)):
                     return name, by_name[sign[0]]
     kinds, witness = _kinds_of_keys(by_name)
-    return (kinds[0], witness) if len(kinds) == 1 and (len(values) == 1 or _has_own_key(kinds[0], values)) else (None, None)
+    return (kinds[0], witness) if len(kinds) == 1 and (len(values) == 1 or _own_keys(kinds[0], values) > 1) else (None, None)
 
 
 def _is_at_home(name: str, leaves: Sequence[Leaf]) -> bool:
     """Whether a framework knows most of the keys, as in a fragment of its configs, or one of them is its own."""
-    return 2 * sum(leaf.key in framework_tables.known(name) for leaf in leaves) > len(leaves) or _has_own_key(name, leaves)
+    return 2 * sum(leaf.key in framework_tables.known(name) for leaf in leaves) > len(leaves) or _own_keys(name, leaves) > 0
 
 
-def _has_own_key(name: str, leaves: Sequence[Leaf]) -> bool:
-    """Whether a key is this framework's, or one of its kin's, and nobody else's."""
+def _own_keys(name: str, leaves: Sequence[Leaf]) -> int:
+    """How many keys are this framework's, or its kin's, and nobody else's."""
     kin = framework_tables.lineage(name)[-1]
     others = [other for other in _of_files() if framework_tables.lineage(other)[-1] != kin]
     own = (leaf.key for leaf in leaves if leaf.key in framework_tables.known(name) and not lexicon.is_common(leaf.key))
-    return any(all(key not in framework_tables.known(other) for other in others) for key in own)
+    return sum(all(key not in framework_tables.known(other) for other in others) for key in own)
 
 
 def ambiguous_kinds(leaves: Iterable[Leaf]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from diagnose import rule_files
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.config_value import MAX_DEPTH, Leaf
 from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.catalogue import model
@@ -103,6 +103,11 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
 
 
 @cache
+def _everywhere() -> frozenset[str]:
+    return frozenset(_lexicon()["everywhere"].split())
+
+
+@cache
 def _showing() -> frozenset[str]:
     return frozenset(_lexicon()["shows"].split())
 
@@ -119,7 +124,10 @@ def names_training(program: str) -> bool:
 
 def is_common(key: str) -> bool:
     """Whether programs of all kinds have a key of this name, so that it tells no framework from another."""
-    return any(spelling in _rows() or spelling in _showing() for spelling in _name(Leaf(key, None, "", 0, 0, 0, 0)).spellings)
+    return any(
+        spelling in _rows() or spelling in _showing() or spelling in _everywhere()
+        for spelling in _name(Leaf(key, None, "", 0, 0, 0, 0)).spellings
+    )
 
 
 def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
@@ -128,13 +136,14 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
     named = [(leaf, _name(leaf)) for leaf in leaves if leaf.shape != "map"]
-    present = {spelling for _, name in named for spelling in name.spellings}
+    present = {spelling: False for _, name in named for spelling in name.spellings}
+    present.update((spelling, True) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings)
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present)]
-    shown += len(present & _showing()) + len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
+    shown += len(present.keys() & _showing()) + len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
     return list(_decided(candidates)) if shown >= NEEDED else []
 
 
-def _candidates(leaf: Leaf, name: _Name, present: Collection[str]) -> Iterator[_Candidate]:
+def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, bool]) -> Iterator[_Candidate]:
     """What a key may mean; of several spellings the most particular one that means anything."""
     if any(_scopes().get(word) == "foreign" for word in name.path):
         return
@@ -152,13 +161,15 @@ def _candidates(leaf: Leaf, name: _Name, present: Collection[str]) -> Iterator[_
             return
 
 
-def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Collection[str]) -> bool:
-    """Whether the surroundings of a key allow this meaning."""
+def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, bool]) -> bool:
+    """Whether the surroundings of a key allow this meaning. `present`: the names in the document, and whether they have a value."""
     if row.raw.get("option") and not (leaf.option or leaf.key.startswith("-")):
+        return False
+    if leaf.key.count(".") > row.raw.get("depth", MAX_DEPTH):
         return False
     if row.words("under") and not any(word in path for word in row.words("under")):
         return False
-    if row.words("beside") and not any(word in present for word in row.words("beside")):
+    if row.words("beside") and not any(present.get(word) for word in row.words("beside")):
         return False
     return not any(word in path for word in row.words("outside")) and not any(word in present for word in row.words("without"))
 
