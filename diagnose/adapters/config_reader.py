@@ -69,7 +69,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     started, programs = len(programs), programs[:MOST_PROGRAMS]
     programs = with_script_frameworks(programs, documents)
     documents = infer_frameworks(documents, programs, hint)
-    dumps = _dumped_parts(reading, hint, documents, programs)
+    dumps, unclaimed = _dumped_parts(reading, hint, documents, programs)
     parts = config_layers.by_precedence(
         [
             *dumps,
@@ -100,7 +100,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     pairs = list(zip(parts, translations, strict=True))
     facts += [fact for part, translation in pairs for fact in translation.facts if not _is_overruled(part, fact, missing)]
     settled = {knob for translation in translations for knob in translation.settled} | {fact.name for fact in facts}
-    guessed = guess_settings(documents, programs, parts, FactBook(book).learn(facts), {fact.name for fact in facts})
+    guessed = guess_settings(documents, programs, unclaimed, parts, FactBook(book).learn(facts), {fact.name for fact in facts})
     facts += guessed.facts
     settled |= {fact.name for fact in guessed.facts}
     known = FactBook(book).learn(facts)
@@ -157,16 +157,20 @@ def _trainer_in_traceback(reading: Reading) -> str | None:
     return next(trainers, None)
 
 
-def _dumped_parts(reading: Reading, hint: str | None, documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> list[Part]:
-    """Parts from settings printed in the log; non-effective ones count only if no launch names a config file."""
+def _dumped_parts(
+    reading: Reading, hint: str | None, documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
+) -> tuple[list[Part], list[Part]]:
+    """Parts from settings printed in the log, and those that no framework claims; non-effective ones count only if no launch names a config
+    file."""
     if not reading.dumps:
-        return []
+        return [], []
     from diagnose.adapters.job import dumped_configs  # few logs print their settings
 
     frameworks = [document.kind for document in documents] + [start.table.name for start in programs if start.table is not None]
     trainer = hint or next((name for name in frameworks if name in framework_tables.trainers()), None)
     has_config_file = any("config_file" in flag.name for start in programs for flag in start.launch.launcher_flags)
-    return dumped_configs.dump_parts([dump for dump in reading.dumps if dump.effective or not has_config_file], trainer)
+    dumps = [dump for dump in reading.dumps if dump.effective or not has_config_file]
+    return dumped_configs.dump_parts(dumps, trainer), list(dumped_configs.unclaimed_parts(dumps, trainer))
 
 
 def _echoed_programs(text: str, witness: Witness, hint: str | None) -> list[StartedProgram]:

@@ -806,6 +806,7 @@ class Lexicon(Row):
     qualifiers: list[str]
     shows: str
     everywhere: str
+    blocks: list[str]
     libraries: list[str]
     programs: list[str]
     spellings: dict[str, list[Spelling]]

@@ -185,6 +185,15 @@ def test_what_was_read_and_what_was_not_is_one_line() -> None:
     assert unread.message.en.startswith("train.sh: no option or setting of it could be interpreted")
 
 
+def test_arguments_that_the_log_prints_are_read_by_their_names() -> None:
+    """A Namespace of another trainer was taken for ms-swift's by its batch_size, model and fp16."""
+    log = "Namespace(batch_size=24, epochs=3, fp16=False, gpu=1, model='resnext101', size=448)\n" + OOM
+    facts = explain(log).facts
+    (batch,) = [fact for fact in facts if fact.name == "train.micro_batch_size"]
+    assert (batch.value, batch.origin, batch.witness.line, batch.witness.key) == (24, "guessed", 1, "batch_size")
+    assert not [fact for fact in facts if fact.name in ("train.framework", "train.finetuning")]
+
+
 # -- what it is for
 
 

@@ -20,6 +20,7 @@ _PYTHON = lazy_compile(r"(?:^|\r)(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\
 _SCRIPT = lazy_compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
 _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
+_SPACED = lazy_compile(r"^[A-Za-z_]\w* = ", re.MULTILINE)  # no assignment of a shell
 _WINDOWS = lazy_compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
 
 #: Whether a framework knows these keys.
@@ -66,9 +67,10 @@ def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Fo
         _parse_python(text)  # says what is wrong with the script
     if re.match(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- ", text) and trouble.code == "not_a_mapping":
         return "yaml"  # a list: whether it is one of words is for its reader to say
-    if shell_pattern().search(text) or _PATH.search(text):
+    is_shell = shell_pattern().search(text) is not None or _PATH.search(text) is not None
+    if is_shell and not (_SPACED.search(text) and _is_python_fragment(text)):
         return "shell"
-    if _is_toml(text, is_known):
+    if not is_shell and _is_toml(text, is_known):
         return "toml"
     if _is_python_fragment(text):
         return "python"

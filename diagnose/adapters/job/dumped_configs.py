@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
-from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.schema.config_kinds import kind_of_keys, trainers_of_options
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
@@ -31,6 +31,17 @@ def dump_parts(dumps: Iterable[Dump], hint: str | None) -> list[Part]:
     for name, keys in unsure.items():
         keys.update(_contradicting([leaves for kind, lists in leaves_by_kind.items() if kind[0] == name for leaves in lists]))
     return [_mark_unsure(part, unsure[part.table.name]) for part in result]
+
+
+def unclaimed_parts(dumps: Iterable[Dump], hint: str | None) -> Iterator[Part]:
+    """The dumps of programs that no framework claims, to be read by the names of their keys."""
+    for dump in dumps:
+        try:
+            leaves = _leaves(dump)
+        except (Unreadable, RecursionError):
+            continue
+        if leaves and _table(dump, leaves, hint) is None:
+            yield _part(dump, lexicon.table(), leaves, whole=False)
 
 
 def _partly_absent(dumps: Sequence[dict[str, Leaf]]) -> dict[str, Leaf]:

@@ -39,7 +39,7 @@ class GuessedSettings:
 
 @dataclass(slots=True)
 class _Text:
-    """Keys of one file, script or command, in the order of precedence of commands, files and scripts (`place`)."""
+    """Keys of one text, in the order of precedence of what the log prints, commands, files and scripts (`place`)."""
 
     name: str
     form: Form
@@ -47,25 +47,36 @@ class _Text:
     leaves: Sequence[Leaf]
     shown: int
     place: int
+    printed: Part | None = None  # of settings that the log prints
     witness: Witness | None = None
     outer: str = ""
     shift: int = 0
     entry: str = ""
 
+    def witness_of(self, leaf: Leaf) -> Witness:
+        if self.printed is not None:
+            return self.printed.witness_of(leaf)
+        return self.witness or Witness(self.name, leaf.line, leaf.column, lexicon.NOTE, leaf.key)
+
 
 def guess_settings(
-    documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], parts: Sequence[Part], book: FactBook, known: Collection[str]
+    documents: Sequence[OpenDocument],
+    programs: Sequence[StartedProgram],
+    printed: Sequence[Part],
+    parts: Sequence[Part],
+    book: FactBook,
+    known: Collection[str],
 ) -> GuessedSettings:
     """Guesses for the knobs that are not `known` from a table; none where a framework's own settings are among the parts of the job.
 
-    Files that differ say nothing. They are edited only where the log names no framework, whose keys would be others.
+    `printed` are settings in the log that no framework claims. Files that differ say nothing. They are edited only where the log names no framework, whose keys would be others.
     """
     result = GuessedSettings()
     if any(part.table.trainer or part.table.serves for part in parts):
         return result
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
-    for text in sorted(_texts(documents, programs), key=lambda text: text.place):
+    for text in sorted(_texts(documents, programs, printed), key=lambda text: text.place):
         guesses = lexicon.guesses(text.leaves, text.shown)
         fresh = [guess for guess in guesses if guess.knob not in known]
         if fresh:
@@ -74,11 +85,9 @@ def guess_settings(
             place, value = values.setdefault(guess.knob, (text.place, guess.value))
             if place == text.place and value != guess.value:
                 doubtful.add(guess.knob)
-            leaf = guess.leaf
-            witness = text.witness or Witness(text.name, leaf.line, leaf.column, lexicon.NOTE, leaf.key)
-            result.facts.append(Fact(guess.knob, guess.value, "guessed", witness))
+            result.facts.append(Fact(guess.knob, guess.value, "guessed", text.witness_of(guess.leaf)))
         knobs = {id(guess.leaf): [other.knob for other in fresh if other.leaf is guess.leaf] for guess in fresh if _is_value(guess.leaf)}
-        if fresh and "train.framework" not in book:
+        if fresh and text.printed is None and "train.framework" not in book:
             result.documents.append(_document(text, knobs))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]
     return result
@@ -103,17 +112,19 @@ def _notice(text: _Text, keys: Sequence[str]) -> Notice:
     return Notice("info", "config.guessed", message, Witness(text.name))
 
 
-def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], printed: Sequence[Part]) -> Iterator[_Text]:
+    for part in printed:
+        yield _Text(part.name, "dump", part.text, part.leaves, 0, -1, part)
     for start in programs:
         launch = start.launch
         if start.table is None and not launch.orphan and launch.program and launch.flags:
             leaves = tuple(inner for flag in launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
             shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
-            yield _Text(start.name, start.form, start.text, leaves, shown, 0, start.witness, entry=launch.program)
+            yield _Text(start.name, start.form, start.text, leaves, shown, 0, None, start.witness, entry=launch.program)
     for document in documents:
         if document.form in _FILES and document.kind == "unknown":
             outer, shift = document.outer, document.shift
-            yield _Text(document.source.name, document.form or "yaml", document.text, document.leaves, 0, 1, None, outer, shift)
+            yield _Text(document.source.name, document.form or "yaml", document.text, document.leaves, 0, 1, None, None, outer, shift)
         elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
             yield from _script(document, programs)
 
@@ -141,5 +152,6 @@ def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Itera
     except (RecursionError, Unreadable):
         return
     is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)
-    shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started
+    is_plain = document.kind != "python"  # a call of torch or transformers is known
+    shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started + is_plain
     yield _Text(document.source.name, "python", document.text, leaves, shown, 2)

@@ -15,8 +15,10 @@ _OPTIONS = ("option", "DEFINE_integer", "DEFINE_float", "DEFINE_string", "DEFINE
 #: Calls that stand for a default: of dataclasses and pydantic, of typer.
 _DEFAULTS = ("field", "Field", "Option", "Argument")
 #: Calls that switch something on by being made.
-_SWITCHES = ("gradient_checkpointing_enable", "set_grad_checkpointing", "enable_gradient_checkpointing", "compile", "autocast")
-_SWITCHES += ("enable_xformers_memory_efficient_attention",)
+_SWITCHES = frozenset(
+    {"gradient_checkpointing_enable", "set_grad_checkpointing", "enable_gradient_checkpointing"}
+    | {"enable_xformers_memory_efficient_attention", "compile", "autocast"}
+)
 #: Calls whose `dtype` is the precision of a model; that of other calls is one tensor's.
 _TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast")
 #: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
@@ -119,13 +121,15 @@ class SettingsReader(LeafCollector):
             for inner in node.elts:
                 if isinstance(inner, (ast.Dict, ast.Call)):
                     self._add_setting(key, inner)
+        elif isinstance(node, ast.Name) and (bound := self._names.bindings.get(node.id)) is not None and scalar_text(bound) is not None:
+            self._add_text(key, scalar_text(bound) or "", node)
         elif option and _is_off(node):
             self._append(key, node, None, (), option)
         elif (text := scalar_text(node) or _array_type(node)) is not None:
             self._append(key, node, text, (), option)
 
     def _add_text(self, key: str, text: str, node: ast.expr) -> None:
-        """Add what a call means; nothing of it can be edited as a value."""
+        """Add what a call means, or a name that stands for a literal; nothing can be edited there."""
         at, _ = self._span(node)
         self.script.leaves.append(Leaf(key, text, "", at, at, *self._place(at)))
 

@@ -25,6 +25,7 @@ NEEDED = 2
 #: Values that switch something off. They say less than a key beside them that switches it on.
 _OFF = (False, "disabled", "none", "fp32")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_HYDRA_DEFAULT = re.compile(r"defaults\.\d")
 _INTEGER = re.compile(r"\d+(?:\.0+)?")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
 _FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
@@ -123,11 +124,11 @@ def names_training(program: str) -> bool:
 
 
 def is_common(key: str) -> bool:
-    """Whether programs of all kinds have a key of this name, so that it tells no framework from another."""
-    return any(
-        spelling in _rows() or spelling in _showing() or spelling in _everywhere()
-        for spelling in _name(Leaf(key, None, "", 0, 0, 0, 0)).spellings
-    )
+    """Whether programs of all kinds have a key of this name in such a block, so that it tells no framework from another."""
+    *blocks, _ = key.split(".")
+    if any(block not in _lexicon()["blocks"] for block in blocks):
+        return False
+    return any(spelling in _rows() or spelling in _showing() or spelling in _everywhere() for spelling in _spelled(key).spellings)
 
 
 def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
@@ -135,7 +136,7 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
-    named = [(leaf, _name(leaf)) for leaf in leaves if leaf.shape != "map"]
+    named = [(leaf, _spelled(leaf.key)) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key)]
     present = {spelling: False for _, name in named for spelling in name.spellings}
     present.update((spelling, True) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings)
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present)]
@@ -214,7 +215,7 @@ def _decided(candidates: Iterable[_Candidate]) -> Iterator[Guess]:
     by_knob: dict[str, list[_Candidate]] = {}
     for candidate in candidates:
         by_knob.setdefault(candidate.knob, []).append(candidate)
-    for knob, own in list(by_knob.items()):
+    for own in list(by_knob.values()):
         best = min(candidate.rank for candidate in own)
         for candidate in own:
             whole = candidate.row.raw.get("smaller")
@@ -232,8 +233,8 @@ def _decided(candidates: Iterable[_Candidate]) -> Iterator[Guess]:
 # -- names
 
 
-def _name(leaf: Leaf) -> _Name:
-    parts = [_split(part) for part in leaf.key.lstrip("-+").split(".") if part and not part.isdecimal()]
+def _spelled(key: str) -> _Name:
+    parts = [_split(part) for part in key.lstrip("-+").split(".") if part and not part.isdecimal()]
     own = parts[-1] if parts else []
     scoped = [word for word in own if word in _scopes()]
     bare = [word for word in own if word not in _scopes()] or own
@@ -261,7 +262,7 @@ class LexiconTable(Table):
     """The lexicon as a table: its keys are changed where they stand and never added."""
 
     def rows(self, knob: str, name: str) -> Sequence[Key]:
-        spellings = _name(Leaf(name, None, "", 0, 0, 0, 0)).spellings
+        spellings = _spelled(name).spellings
         by_spelling = (row for spelling in spellings for row in _rows().get(spelling, ()))
         return [
             replace(row.key, key=name) for row in by_spelling if knob in (row.key.knob, row.raw.get("evaluation"), row.raw.get("smaller"))
