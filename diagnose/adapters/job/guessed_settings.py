@@ -69,7 +69,8 @@ def guess_settings(
 ) -> GuessedSettings:
     """Guesses for the knobs that are not `known` from a table; none where a framework's own settings are among the parts of the job.
 
-    `printed` are settings in the log that no framework claims. Files that differ say nothing. They are edited only where the log names no framework, whose keys would be others.
+    `printed` are settings in the log that no framework claims. Files that differ say nothing. They are edited only where the log names no
+    framework, whose keys would be others.
     """
     result = GuessedSettings()
     if any(part.table.trainer or part.table.serves for part in parts):
@@ -145,13 +146,11 @@ def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Itera
     from diagnose.adapters.python.script_calls import PREFIXED
     from diagnose.adapters.python.script_settings import SettingsReader
 
+    is_plain = document.kind != "python"  # a call of torch or transformers is known, and its table reads what such calls say
     try:
-        leaves, modules = SettingsReader(
-            document.text, frozenset() if document.kind == "python" else PREFIXED - {"DataLoader"} | {"from_pretrained"}
-        ).read_settings()
+        leaves, modules = SettingsReader(document.text, PREFIXED - {"DataLoader"} | {"from_pretrained"} if is_plain else frozenset()).read()
     except (RecursionError, Unreadable):
         return
     is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)
-    is_plain = document.kind != "python"  # a call of torch or transformers is known
     shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started + is_plain
     yield _Text(document.source.name, "python", document.text, leaves, shown, 2)

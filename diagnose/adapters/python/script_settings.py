@@ -35,7 +35,7 @@ class SettingsReader(LeafCollector):
         super().__init__(text)
         self._skipped = skipped
 
-    def read_settings(self) -> tuple[list[Leaf], frozenset[str]]:
+    def read(self) -> tuple[list[Leaf], frozenset[str]]:
         """The settings in source order, and the top-level modules that the script imports. Raises Unreadable for what is not Python."""
         tree = parse_script(self.text)
         self._names = ScriptNames.from_tree(tree)
@@ -78,8 +78,7 @@ class SettingsReader(LeafCollector):
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
             self._add_text("optimizer", name, call.func)
-        test = self._names.conditions.get(id(call))
-        if name in self._skipped or (test is not None and "__name__" not in ast.unparse(test)):  # a call that may not be made says nothing
+        if name in self._skipped or _is_conditional(self._names.conditions.get(id(call))):
             return
         if name in _SWITCHES and (name != "compile" or _path(owner or call).partition(".")[0] == "torch"):
             self._add_text(name, "true", call.func)
@@ -115,18 +114,23 @@ class SettingsReader(LeafCollector):
             if callee_name(node.func) == "dict":
                 self._read_call(node, key)
         elif isinstance(node, (ast.List, ast.Tuple)):
-            items = [text for text in map(scalar_text, node.elts) if text is not None]
-            if items and len(items) == len(node.elts):
-                self._append(key, node, None, tuple(items), option)
-            for inner in node.elts:
-                if isinstance(inner, (ast.Dict, ast.Call)):
-                    self._add_setting(key, inner)
-        elif isinstance(node, ast.Name) and (bound := self._names.bindings.get(node.id)) is not None and scalar_text(bound) is not None:
-            self._add_text(key, scalar_text(bound) or "", node)
+            self._add_items(key, node.elts, node, option)
+        elif isinstance(node, ast.Name):
+            bound = self._names.bindings.get(node.id)
+            if bound is not None and (text := scalar_text(bound)) is not None:
+                self._add_text(key, text, node)
         elif option and _is_off(node):
             self._append(key, node, None, (), option)
         elif (text := scalar_text(node) or _array_type(node)) is not None:
             self._append(key, node, text, (), option)
+
+    def _add_items(self, key: str, nodes: Sequence[ast.expr], around: ast.expr, option: str) -> None:
+        items = [text for text in map(scalar_text, nodes) if text is not None]
+        if items and len(items) == len(nodes):
+            self._append(key, around, None, tuple(items), option)
+        for inner in nodes:
+            if isinstance(inner, (ast.Dict, ast.Call)):
+                self._add_setting(key, inner)
 
     def _add_text(self, key: str, text: str, node: ast.expr) -> None:
         """Add what a call means, or a name that stands for a literal; nothing can be edited there."""
@@ -163,6 +167,12 @@ def _default_of(node: ast.expr) -> ast.expr:
 def _is_off(node: ast.expr) -> bool:
     """Whether a default is that of a switch which nobody has turned on: its command may."""
     return isinstance(node, ast.Constant) and (node.value is False or node.value is None)
+
+
+def _is_conditional(test: ast.expr | None) -> bool:
+    """Whether a call under this condition may not be made: it says nothing. A script's own start (`__name__`) is none."""
+    names = (test.left,) if isinstance(test, ast.Compare) else ()
+    return test is not None and not any(isinstance(name, ast.Name) and name.id == "__name__" for name in names)
 
 
 def _array_type(node: ast.expr) -> str | None:

@@ -26,7 +26,7 @@ NEEDED = 2
 _OFF = (False, "disabled", "none", "fp32")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _HYDRA_DEFAULT = re.compile(r"defaults\.\d")
-_INTEGER = re.compile(r"\d+(?:\.0+)?")
+_INTEGER = re.compile(r"\d{1,7}(?:\.0+)?")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
 _FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
