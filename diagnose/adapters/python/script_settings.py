@@ -42,6 +42,8 @@ class SettingsReader(LeafCollector):
         for name, default in {**self._names.options, **self._names.parameters}.items():
             if default is not None:
                 self._add_setting(name, _default_of(default), option=name)
+            else:
+                self.script.leaves.append(Leaf(name, None, "", 0, 0, 1, 1, "unsure", option=name))
         assigned: set[int] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
@@ -117,12 +119,13 @@ class SettingsReader(LeafCollector):
             self._add_items(key, node.elts, node, option)
         elif isinstance(node, ast.Name):
             bound = self._names.bindings.get(node.id)
-            if bound is not None and (text := scalar_text(bound)) is not None:
-                self._add_text(key, text, node)
+            self._add_text(key, scalar_text(bound) if bound is not None else None, node)
         elif option and _is_off(node):
             self._append(key, node, None, (), option)
         elif (text := scalar_text(node) or _array_type(node)) is not None:
             self._append(key, node, text, (), option)
+        else:
+            self._add_text(key, None, node)
 
     def _add_items(self, key: str, nodes: Sequence[ast.expr], around: ast.expr, option: str) -> None:
         items = [text for text in map(scalar_text, nodes) if text is not None]
@@ -132,10 +135,10 @@ class SettingsReader(LeafCollector):
             if isinstance(inner, (ast.Dict, ast.Call)):
                 self._add_setting(key, inner)
 
-    def _add_text(self, key: str, text: str, node: ast.expr) -> None:
-        """Add what a call means, or a name that stands for a literal; nothing can be edited there."""
+    def _add_text(self, key: str, text: str | None, node: ast.expr) -> None:
+        """Add what a call means or a name stands for (None: unknown); nothing can be edited there."""
         at, _ = self._span(node)
-        self.script.leaves.append(Leaf(key, text, "", at, at, *self._place(at)))
+        self.script.leaves.append(Leaf(key, text, "", at, at, *self._place(at), "scalar" if text is not None else "unsure"))
 
     def _append(self, key: str, node: ast.expr, text: str | None, items: tuple[str, ...], option: str) -> None:
         start, end = self._span(node)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf
@@ -37,22 +37,28 @@ def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
     if len(values) != 1:
         for name in framework_tables.names():
             for sign in framework_tables.signs(name).get("keys", ()):
-                if all(key in by_name for key in sign) and (not all(map(lexicon.is_common, sign)) or _is_at_home(name, values)):
+                if all(key in by_name for key in sign) and (
+                    not all(map(lexicon.is_common, sign)) or _is_at_home(name, [leaf.key for leaf in values])
+                ):
                     return name, by_name[sign[0]]
     kinds, witness = _kinds_of_keys(by_name)
-    return (kinds[0], witness) if len(kinds) == 1 and (len(values) == 1 or _own_keys(kinds[0], values) > 1) else (None, None)
+    return (
+        (kinds[0], witness)
+        if len(kinds) == 1 and (len(values) == 1 or _own_keys(kinds[0], [leaf.key for leaf in values]) > 1)
+        else (None, None)
+    )
 
 
-def _is_at_home(name: str, leaves: Sequence[Leaf]) -> bool:
+def _is_at_home(name: str, keys: Collection[str]) -> bool:
     """Whether a framework knows most of the keys, as in a fragment of its configs, or one of them is its own."""
-    return 2 * sum(leaf.key in framework_tables.known(name) for leaf in leaves) > len(leaves) or _own_keys(name, leaves) > 0
+    return 2 * sum(key in framework_tables.known(name) for key in keys) > len(keys) or _own_keys(name, keys) > 0
 
 
-def _own_keys(name: str, leaves: Sequence[Leaf]) -> int:
+def _own_keys(name: str, keys: Iterable[str]) -> int:
     """How many keys are this framework's, or its kin's, and nobody else's."""
     kin = framework_tables.lineage(name)[-1]
     others = [other for other in _of_files() if framework_tables.lineage(other)[-1] != kin]
-    own = (leaf.key for leaf in leaves if leaf.key in framework_tables.known(name) and not lexicon.is_common(leaf.key))
+    own = (key for key in keys if key in framework_tables.known(name) and not lexicon.is_common(key))
     return sum(all(key not in framework_tables.known(other) for other in others) for key in own)
 
 
@@ -114,10 +120,11 @@ def _unlike(names: list[str]) -> tuple[str, ...]:
     return tuple(name for name in candidates if not any(base in candidates for base in framework_tables.bases(name)))
 
 
-def trainers_of_options(options: Container[str]) -> Iterator[str]:
+def trainers_of_options(options: Collection[str]) -> Iterator[str]:
     """The trainers that these options of a command, or names of printed arguments, are a sign of; the more particular first."""
     for name in framework_tables.trainers():
-        if any(all(option in options for option in sign) for sign in framework_tables.signs(name).get("flags", ())):
+        signs = (sign for sign in framework_tables.signs(name).get("flags", ()) if all(option in options for option in sign))
+        if any(not all(map(lexicon.is_common, sign)) or _is_at_home(name, options) for sign in signs):
             yield name
 
 

@@ -216,10 +216,10 @@ def _decided(candidates: Iterable[_Candidate]) -> Iterator[Guess]:
     for candidate in candidates:
         by_knob.setdefault(candidate.knob, []).append(candidate)
     for own in list(by_knob.values()):
-        best = min(candidate.rank for candidate in own)
-        for candidate in own:
+        best = min(own, key=lambda candidate: candidate.rank)
+        for candidate in own:  # a batch beside a micro batch is the whole batch
             whole = candidate.row.raw.get("smaller")
-            if whole and candidate.knob == candidate.row.key.knob and candidate.rank[:2] > best[:2]:
+            if whole and candidate.knob == candidate.row.key.knob and "smaller" not in best.row.raw:
                 by_knob.setdefault(whole, []).append(candidate)
     for knob, own in by_knob.items():
         best = min(candidate.rank for candidate in own)
