@@ -222,8 +222,8 @@ def _decided(candidates: Iterable[_Candidate]) -> Iterator[Guess]:
             if whole and candidate.knob == candidate.row.key.knob and "smaller" not in best.row.raw:
                 by_knob.setdefault(whole, []).append(candidate)
     for knob, own in by_knob.items():
-        best = min(candidate.rank for candidate in own)
-        equals = [candidate for candidate in own if candidate.rank == best]
+        rank = min(candidate.rank for candidate in own)
+        equals = [candidate for candidate in own if candidate.rank == rank]
         if equals[0].row.raw.get("merged"):  # height and width: the longer side
             equals = [max(equals, key=lambda candidate: candidate.value)]  # type: ignore[arg-type, return-value]
         if all(candidate.value == equals[0].value for candidate in equals):
