@@ -794,6 +794,8 @@ class Spelling(Row):
     shows: bool = False
     merged: bool = False
     depth: int = 0
+    implies: dict[str, str] = {}
+    unless: list[str] = []
     evaluation: str = ""
     smaller: str = ""
 

@@ -231,6 +231,13 @@ def test_advice_that_is_in_effect_already_is_refused() -> None:
     assert "Already in effect" in refused["gradient_checkpointing"]
 
 
+def test_a_rank_of_adapters_says_that_adapters_are_trained_unless_a_switch_decides() -> None:
+    for text, finetuning in ((TRAINER, "lora"), (TRAINER.replace("rank: 16", "rank: 16, use_lora: false"), None)):
+        assert FactBook(read({"a.yaml": text}).facts).value("train.finetuning") == finetuning
+    script = "import argparse, torch\np = argparse.ArgumentParser()\np.add_argument('--lora_r', type=int, default=8)\n"
+    assert FactBook(read({"t.py": script}).facts).value("train.finetuning") is None
+
+
 def test_a_setting_of_the_log_wins_over_a_guess() -> None:
     logged = Fact("train.micro_batch_size", 16, "log", Witness("error.log", 3))
     book = FactBook([logged]).learn(read({"a.yaml": TRAINER}, logged).facts)

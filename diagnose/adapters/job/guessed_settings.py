@@ -14,7 +14,7 @@ from diagnose.adapters.job.command_layers import option_leaves
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.translate.config_part import Part
-from diagnose.facts import Fact, FactBook, Notice, Witness
+from diagnose.facts import Fact, FactBook, Notice, Origin, Witness
 from diagnose.phrases import phrase, same
 
 #: Launchers that start nothing but programs of torch.
@@ -56,7 +56,7 @@ class _Text:
     def witness_of(self, leaf: Leaf) -> Witness:
         if self.printed is not None:
             return self.printed.witness_of(leaf)
-        return self.witness or Witness(self.name, leaf.line, leaf.column, lexicon.NOTE, leaf.key)
+        return self.witness or Witness(self.name, leaf.line, leaf.column, key=leaf.key)
 
 
 def guess_settings(
@@ -86,8 +86,13 @@ def guess_settings(
             place, value = values.setdefault(guess.knob, (text.place, guess.value))
             if place == text.place and value != guess.value:
                 doubtful.add(guess.knob)
-            result.facts.append(Fact(guess.knob, guess.value, "guessed", text.witness_of(guess.leaf)))
-        knobs = {id(guess.leaf): [other.knob for other in fresh if other.leaf is guess.leaf] for guess in fresh if _is_value(guess.leaf)}
+            origin: Origin = "derived" if guess.implied else "guessed"
+            result.facts.append(Fact(guess.knob, guess.value, origin, text.witness_of(guess.leaf)))
+        knobs = {
+            id(guess.leaf): [other.knob for other in fresh if other.leaf is guess.leaf and not other.implied]
+            for guess in fresh
+            if _is_value(guess.leaf)
+        }
         if fresh and text.printed is None and "train.framework" not in book:
             result.documents.append(_document(text, knobs))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]

@@ -18,8 +18,6 @@ from diagnose.word_conditions import word_of
 
 #: The name under which documents that were read so have their table.
 NAME = "lexicon"
-#: What the witness of a guess says.
-NOTE = "taken from its name"
 #: Keys, imports and launchers that have to show that a document trains or runs a model, so that more than these is read of it.
 NEEDED = 2
 #: Values that switch something off. They say less than a key beside them that switches it on.
@@ -33,11 +31,12 @@ _FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|np
 
 @dataclass(slots=True)
 class Guess:
-    """A key that means a knob by its name."""
+    """A key that means a knob by its name. `implied`: it follows from what the key means."""
 
     leaf: Leaf
     knob: str
     value: Value
+    implied: bool = False
 
 
 @dataclass(slots=True)
@@ -141,7 +140,10 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
     present.update((spelling, True) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings)
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present)]
     shown += len(present.keys() & _showing()) + len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
-    return list(_decided(candidates)) if shown >= NEEDED else []
+    if shown < NEEDED:
+        return []
+    decided = list(_decided(candidates))
+    return decided + _implied(decided, candidates, present)
 
 
 def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, bool]) -> Iterator[_Candidate]:
@@ -228,6 +230,18 @@ def _decided(candidates: Iterable[_Candidate]) -> Iterator[Guess]:
             equals = [max(equals, key=lambda candidate: candidate.value)]  # type: ignore[arg-type, return-value]
         if all(candidate.value == equals[0].value for candidate in equals):
             yield Guess(equals[0].leaf, knob, equals[0].value)
+
+
+def _implied(decided: Sequence[Guess], candidates: Iterable[_Candidate], present: Collection[str]) -> list[Guess]:
+    """What follows from the knobs that are read: a rank of adapters in a file says that adapters are trained."""
+    rows = {(id(candidate.leaf), candidate.knob): candidate.row for candidate in candidates}
+    knobs = {guess.knob for guess in decided}
+    result = []
+    for guess in decided:
+        row = rows.get((id(guess.leaf), guess.knob))
+        if row is not None and not guess.leaf.option and not any(name in present for name in row.words("unless")):
+            result += [Guess(guess.leaf, knob, value, True) for knob, value in row.raw.get("implies", {}).items() if knob not in knobs]
+    return result
 
 
 # -- names
