@@ -109,6 +109,7 @@ def run_server(gate: Gate, listener: socket.socket, on_stop: Callable[[], None] 
             gate.finish()
             await super().shutdown(sockets)
 
+    keep_heap_small()
     files = open_files()
     config = uvicorn.Config(
         gate,
@@ -127,6 +128,20 @@ def run_server(gate: Gate, listener: socket.socket, on_stop: Callable[[], None] 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     Server(config).run(sockets=[listener])
+
+
+def keep_heap_small() -> None:
+    """Let glibc return memory that large requests and answers took, also where several threads took it; elsewhere nothing happens.
+
+    By default each thread gets a heap of its own, and a buffer of up to 32 MiB comes from a heap, where a small one above it keeps it.
+    """
+    import ctypes
+
+    heaps_at_most, map_from = -8, -3  # M_ARENA_MAX and M_MMAP_THRESHOLD of malloc.h
+    with contextlib.suppress(OSError, AttributeError):
+        set_option = ctypes.CDLL(None).mallopt
+        set_option(heaps_at_most, 2)
+        set_option(map_from, 128 << 10)
 
 
 def open_files() -> int:
