@@ -14,14 +14,14 @@ from diagnose.phrases import Text
 from diagnose.units import Size, Version, size_of
 
 Kind = Literal["size", "count", "ratio", "word", "switch", "version", "text", "shape"]
-Origin = Literal["given", "log", "config", "catalogue", "derived", "guessed", "default"]
+Origin = Literal["given", "log", "config", "catalogue", "derived", "guessed", "said", "default"]
 #: By kind. size: Size; count: int; ratio: float; word, text: str, or Text where people call it otherwise in each language;
 #: switch: bool; version: Version; shape: Model; None: unknown
 Value: TypeAlias = "Size | int | float | str | bool | Version | Model | Text | None"
 
 #: Precedence of origins, lowest first. A log shows what ran, a config what was meant to; a guess rests on the name of a key whose program
-#: is unknown (rules/lexicon.yaml).
-RANK: dict[Origin, int] = {"given": 0, "log": 1, "config": 2, "catalogue": 3, "derived": 4, "guessed": 5, "default": 6}
+#: is unknown (rules/lexicon.yaml). What a person writes beside them (rules/prose.yaml) only replaces what is presumed.
+RANK: dict[Origin, int] = {"given": 0, "log": 1, "config": 2, "catalogue": 3, "derived": 4, "guessed": 5, "said": 6, "default": 7}
 
 #: Upper bound of plausible numbers; a larger one is a typing error.
 MOST = 10**15

@@ -69,7 +69,7 @@ def read(
         raise inputs.errors[0]
     reading = log_reader.read_logs(inputs.logs, healthy)
     if healthy or reading.events:
-        inputs.add_pasted_configs()
+        reading = inputs.read_pages(reading)
     reading = inputs.enrich(reading)
     if not inputs.configs:
         return reading, list(configs), inputs.errors
@@ -123,6 +123,10 @@ def diagnose(
     settings = config_reader.read(sources, replace(reading, dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
     book.learn(settings.facts)
     book.learn(recognise(book))
+    if any(fact.origin == "said" for fact in reading.facts):
+        from diagnose.inputs import prose  # few inputs are pages: not loaded at start
+
+        reading = replace(reading, notices=(*reading.notices, *prose.contradictions(book)))
 
     root = reading.root
     event = None if root is None else reading.events[root]

@@ -40,6 +40,8 @@ _PROSE_SIGNS = frozenset(
 )
 #: The same at the very start of a text, or a command.
 _PROSE_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
+#: Words of which a person's report of a failure of memory has one.
+_TROUBLE = frozenset(word.encode() for word in ("OOM", "oom", "emory", "137", "显存", "内存"))
 _RANK = lazy_compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")
 _NAMES_PROCESS = lazy_compile(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
 #: Note of an input -> phrase of the notice about it.
@@ -199,15 +201,17 @@ class JobInputs:
         self.logs = [self.logs[index] for index in order]
         self._order = [self._order[index] for index in order]
 
-    def add_pasted_configs(self) -> None:
-        """Add the configs pasted into logs that a person wrote (issues, chat messages)."""
-        for log in self.logs:
-            if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts) or any(
-                excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]
-            ):
-                from diagnose.inputs import pasted_configs  # few inputs are pages: not loaded at start
+    def read_pages(self, reading: Reading) -> Reading:
+        """Read what a person wrote in logs that are pages (issues, chat messages): add the configs pasted into them, and to the reading
+        what the sentences say."""
+        pages = [log for log in self.logs if _may_be_page(log, failed=reading.root is not None)]
+        if not pages:
+            return reading
+        from diagnose.inputs import pasted_configs, prose  # few inputs are pages: not loaded at start
 
-                self.configs += pasted_configs.configs(log)
+        for page in pages:
+            self.configs += pasted_configs.configs(page)
+        return prose.read_prose(pages, reading)
 
     # -- results
 
@@ -227,6 +231,15 @@ class JobInputs:
             dumps=(*reading.dumps, *wandb_files.merge_dumps(dumps)),
             notices=(*reading.notices, *self.notices),
         )
+
+
+def _may_be_page(log: Scanned, *, failed: bool) -> bool:
+    """Whether a person may have written a log; of a job whose logs show no failure a short text that speaks of memory is enough."""
+    if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts):
+        return True
+    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]):
+        return True
+    return not failed and log.input.bytes <= QUIET and any(excerpt.spots.among(_TROUBLE) for excerpt in log.excerpts)
 
 
 def split_wandb(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:

@@ -72,7 +72,7 @@ class Block:
 
 def configs(log: Scanned) -> list[ConfigSource]:
     """The configs pasted into a page, named by block, with the page's line numbers; none for texts that only programs wrote."""
-    if log.input.bytes > LARGEST or not _is_page([excerpt.raw for excerpt in log.excerpts]):
+    if log.input.bytes > LARGEST or not is_page(log):
         return []
     configs: list[ConfigSource] = []
     number = 0
@@ -88,8 +88,9 @@ def configs(log: Scanned) -> list[ConfigSource]:
     return configs
 
 
-def _is_page(texts: Sequence[bytes]) -> bool:
+def is_page(log: Scanned) -> bool:
     """Whether a person wrote the text: blocks anywhere, sentences at either end, or a command at the start."""
+    texts = [excerpt.raw for excerpt in log.excerpts]
     if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
         return True
     if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary")):

@@ -121,11 +121,11 @@ def settings(page: Page, facts: list[Fact], lang: Lang, verbose: bool) -> None:
 
 def _group_by_origin(facts: list[Fact], lang: Lang) -> dict[str, list[Fact]]:
     """Facts grouped by origin: options, logs, files, guesses, then defaults."""
-    order = ("given", "log", "config", "guessed", "catalogue", "derived", "default")
+    order = ("given", "log", "config", "guessed", "said", "catalogue", "derived", "default")
     groups: dict[str, list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: (order.index(fact.origin), fact.witness.line)):
         placed = bool(words.place(fact.witness))
-        name = f"set_by_{fact.origin if fact.origin in ('log', 'guessed') else 'file'}" if placed else f"set_by_{fact.origin}"
+        name = f"set_by_{fact.origin if fact.origin in ('log', 'guessed', 'said') else 'file'}" if placed else f"set_by_{fact.origin}"
         groups.setdefault(word(name, lang, file=fact.witness.source if placed else ""), []).append(fact)
     return groups
 

@@ -1,0 +1,433 @@
+"""What a person writes about a failed job: that memory ran out, when, what was tried, and facts of origin `said` (rules/prose.yaml)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from diagnose import catalogue, rule_files
+from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
+from diagnose.inputs.pasted_configs import LARGEST, is_page
+from diagnose.parse.facts import failure_facts
+from diagnose.parse.frames import phases, tracebacks
+from diagnose.parse.model.event import Event, Frame
+from diagnose.parse.text.lines import SHOWN, Page
+from diagnose.phrases import Text, phrase, same
+from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from diagnose.parse.model.reading import Reading
+    from diagnose.scan.log_scan import Scanned
+
+MOST = 64 << 10  # characters of sentences that are read of one page
+LONGEST = 2000  # characters of a line; a longer one is no sentence
+SHORT = 100  # characters of a line that answers the heading above it
+MODELS = 60  # names that are looked up in the catalogue
+
+#: Lines that programs wrote, lines of commands and of configs.
+_PRINTED = re.compile(
+    r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^(?: {4}|\t)(?!\s{0,8}[-*•\d])|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)"
+    r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b|%\||\\\s{0,4}$|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
+    r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)\s(?=\S{0,80}(?:[./=_-]|$))"
+)
+_FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
+_MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
+_BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、])?\s{0,8}(?:\[[ xX]\] )?")
+_LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、])")
+_HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
+_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)|\b(?:but|however)\b|但是?|不过|可是")
+_CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
+_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s")
+_PLACE = b'File "'
+_RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A sentence of a page, without markup; `heading`: it is the title or a heading."""
+
+    text: str
+    line: int
+    heading: bool = False
+    lead: str = ""  # the line that introduces the list in which it stands
+
+
+@dataclass(slots=True)
+class _Claim:
+    """A value that a sentence gives for a fact, and how much weight such a place has: fields of a template say it outright."""
+
+    name: str
+    value: Value
+    sentence: Sentence
+    weight: int
+
+
+def read_prose(logs: Sequence[Scanned], reading: Reading) -> Reading:
+    """The reading with what a person wrote round the logs. Sentences never replace what a log says: they make a failure (`suspected`)
+    only where the logs have none, and their facts rank below those of logs and configs."""
+    facts: list[Fact] = []
+    event: Event | None = None
+    for log in logs:
+        if log.input.bytes > LARGEST:
+            continue
+        sentences = [sentence for excerpt in log.excerpts for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line)]
+        failure = _failure(log, sentences) if event is None and reading.root is None else None
+        event = event or failure
+        reading = _with_phase(reading, sentences)
+        if failure is not None or is_page(log):
+            facts += _facts(sentences, log.input.name)
+    if event is not None:
+        own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
+        facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
+        reading = replace(reading, events=(*reading.events, event))
+    facts, notices = _without_other_cards(facts, reading)
+    return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices))
+
+
+# -- sentences
+
+
+def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
+    """The sentences that a person wrote, fenced blocks, printed lines and commands left out. `first`: number of the first line."""
+    fence, label, lead, size, is_title = "", "", "", 0, first == 1
+    for number, line in enumerate(text.split("\n"), first):
+        mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
+            fence, label = "" if fence else mark[1], ""
+            continue
+        if fence or not line.strip() or len(line) > LONGEST:
+            continue
+        heading = _HEADING.match(line)
+        if heading is None and _PRINTED.search(line):
+            is_title, label = False, ""
+            continue
+        plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
+        size += len(plain)
+        if size > MOST:
+            return
+        lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
+        for part in [plain] if heading or is_title else _parts(plain):
+            yield Sentence(part, number, heading is not None or is_title, lead)
+        if label and heading is None and len(plain) <= SHORT:  # the answer to a field of a template
+            yield Sentence(f"{label}: {plain}", number)
+        label = plain if heading and not is_title and len(plain) <= SHORT else ""
+        is_title = False
+
+
+def _plain(line: str) -> str:
+    """A line without markup; the cells of a table's row as `name: value`."""
+    text = _MARKUP.sub(lambda match: match[1] or "", _BULLET.sub("", line)).strip()
+    return ": ".join(filter(None, (cell.strip() for cell in text.strip("|").split("|")))) if text.startswith("|") else text
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+
+
+# -- the failure
+
+
+def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
+    """The failure of memory that the text speaks of; a heading before any sentence."""
+    report = next(
+        ((sentence, rule) for heads in (True, False) for sentence in sentences if sentence.heading is heads and (rule := _reports(sentence.text))),
+        None,
+    )
+    if report is None:
+        return None
+    sentence, rule = report
+    if rule.get("general"):
+        rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), rule)
+    page, frames, place = _cut_traceback(log)
+    phase = phases.phase_of_frames(frames) if frames else ""
+    phase = phase or _phase(sentence.text) or next(filter(None, (_phase(other.text) for other in sentences if says_failure(other.text))), "")
+    witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
+    evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
+    return Event(
+        family=rule["family"], status="suspected", reason="said", exception=sentence.text[:120], phase=phase or "unknown", frames=frames, evidence=evidence
+    )
+
+
+def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
+    """The reading with the phase in which a sentence says that it failed, where the log does not show it."""
+    root = reading.root
+    if root is None or reading.events[root].phase != "unknown":
+        return reading
+    sentence = next((sentence for sentence in sentences if _phase(sentence.text) and _reports(sentence.text)), None)
+    if sentence is None:
+        return reading
+    event = replace(reading.events[root], phase=_phase(sentence.text))
+    fact = Fact("log.phase", event.phase, "said", _witness(event.evidence[0].source, sentence))
+    return replace(reading, events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, fact))
+
+
+def says_failure(text: str) -> str:
+    """The family of the failure of memory that a sentence reports; "" where it reports none, denies it or supposes it."""
+    rule = _reports(text)
+    return "" if rule is None else str(rule["family"])
+
+
+def _reports(text: str) -> Mapping[str, Any] | None:
+    for clause in filter(None, _CLAUSE.split(text)):
+        for rule in _table()["failure"]:
+            match = _pattern(rule["says"]).search(clause)
+            if match is not None and not _opposite(clause[: match.start()], clause[match.end() :], text):
+                return rule  # type: ignore[no-any-return]
+    return None
+
+
+def _opposite(before: str, behind: str, sentence: str) -> bool:
+    words = _table()["opposite"]
+    if _pattern(words["behind"]).search(behind):
+        return True
+    return _pattern(words["before"]).search(before) is not None and not _pattern(words["yet"]).search(sentence)
+
+
+def _phase(text: str) -> str:
+    return next((str(rule["phase"]) for rule in _table()["when"] if _pattern(rule["says"]).search(text)), "")
+
+
+def _cut_traceback(log: Scanned) -> tuple[Page | None, tuple[Frame, ...], int]:
+    """The frames, innermost last, of the last traceback of a page where its exception was cut off; and the place of the innermost."""
+    for excerpt in reversed(log.excerpts):
+        at = excerpt.raw.rfind(_PLACE)
+        if at < 0:
+            continue
+        page = Page(log.input.name, excerpt)
+        index = page.index(excerpt.offset + at)
+        prefix, end = page.line(index).prefix, index + 1
+        while end < len(page) and page.line(end).text.startswith("    ") and "Error" not in page.line(end).text:
+            end += 1
+        if end < len(page) and _RAISED.match(page.line(end).text):
+            return None, (), 0
+        return page, tracebacks.traceback_above(page, end, prefix).frames, excerpt.offset + page.starts[index]
+    return None, (), 0
+
+
+# -- facts
+
+
+def _facts(sentences: Sequence[Sentence], source: str) -> list[Fact]:
+    """The facts that the sentences state. Of a fact with several values the weightiest counts; where such differ, none."""
+    claims: dict[str, list[_Claim]] = {}
+    tried: dict[str, Sentence] = {}
+    for sentence in sentences:
+        for remedy in tried_in(sentence.text, sentence.lead):
+            tried.setdefault(remedy, sentence)
+        for claim in _claims(sentence):
+            claims.setdefault(claim.name, []).append(claim)
+    facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items()]
+    for name, stated in claims.items():
+        weight = max(claim.weight for claim in stated)
+        best = [claim for claim in stated if claim.weight == weight]
+        longest = max(best, key=lambda claim: len(str(claim.value)))
+        if all(_agree(longest.value, claim.value) for claim in best):
+            facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
+    return facts
+
+
+def _agree(value: Value, other: Value) -> bool:
+    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id."""
+    if value == other:
+        return True
+    if not isinstance(value, str) or not isinstance(other, str):
+        return False
+    one, two = catalogue.cards_named(value), catalogue.cards_named(other)
+    if one and two:
+        return all(card in two for card in one)
+    return catalogue.model(value) is not None and catalogue.model(value) == catalogue.model(other)
+
+
+def tried_in(text: str, lead: str = "") -> list[str]:
+    """The remedies that a sentence names as tried without success. `lead`: the line above its list."""
+    if not _pattern(_table()["tries"]).search(f"{lead} {text}"):
+        return []
+    return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
+
+
+def facts_in(text: str) -> dict[str, Value]:
+    """The facts that one sentence states."""
+    return {claim.name: claim.value for claim in reversed(list(_claims(Sentence(text, 1))))}
+
+
+def _claims(sentence: Sentence) -> Iterator[_Claim]:
+    text = _own_words(sentence.text)
+    seen: set[str] = set()
+    for rule in _table()["facts"] if text else ():
+        for name, value in _values(rule, text):
+            if name not in seen:
+                seen.add(name)
+                yield _Claim(name, value, sentence, 1 + ("label" in rule) + sentence.heading)
+
+
+def _own_words(text: str) -> str:
+    """A sentence without the clauses in which somebody else, another run or a wish speaks."""
+    elsewhere = _pattern(_table()["elsewhere"])
+    if not elsewhere.search(text):
+        return text
+    return ", ".join(clause for clause in _ASIDE.split(text) if clause and not elsewhere.search(clause))
+
+
+def _values(rule: Mapping[str, Any], text: str) -> Iterator[tuple[str, Value]]:
+    """The facts that one rule reads in a sentence."""
+    says = rule["says"].replace("{LABEL}", rule.get("label", ""))
+    if "unless" in rule and _pattern(rule["unless"]).search(text):
+        return
+    for match in _pattern(says).finditer(text):
+        values = list(_READ[rule["take"]](rule, match))
+        if values:
+            yield from values
+            return
+
+
+def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """A card's name, with its memory where that is written, and how many there are."""
+    parts = match.groupdict()
+    name = parts["card"].strip(" -")
+    memory = re.sub(r"\D", "", parts.get("gb") or parts.get("gb2") or "")
+    cards = catalogue.cards_named(name)
+    if not cards and name[-1] in "sS":
+        name = name[:-1]
+        cards = catalogue.cards_named(name)
+    if not cards or (re.fullmatch(r"\d{4}", name) and not _is_card_number(match)):
+        return
+    if memory and catalogue.cards_named(f"{name} {memory}GB"):
+        name = f"{name} {memory}GB"
+    yield "hardware.gpu", name
+    yield from _counts(rule, match)
+
+
+def _is_card_number(match: re.Match[str]) -> bool:
+    """Whether a bare number means a card: counted, or with words of cards beside it."""
+    around = match.string[max(0, match.start() - 12) : match.end() + 12]
+    return match.groupdict().get("count") is not None or re.search(r"卡|显|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?\b", around, re.IGNORECASE) is not None
+
+
+def _counts(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    parts = match.groupdict()
+    per, nodes, count = (_number(parts.get(name)) for name in ("per", "nodes", "count"))
+    total = per * nodes if per and nodes else count
+    if total and total <= 1 << 16:
+        yield "hardware.count", total
+    if nodes and nodes <= 4096:
+        yield "parallel.nodes", nodes
+
+
+def _number(text: str | None) -> int | None:
+    if not text:
+        return None
+    return int(text) if text.isdecimal() else _table()["numbers"].get(text.lower())
+
+
+def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    groups = [group for group in match.groups() if group]
+    number = _number(groups[0].replace(",", "")) if groups else None
+    if number is None:
+        return
+    number *= rule["k"] if len(groups) > 1 else 1
+    if rule.get("least", 0) <= number <= rule.get("most", 10**15):
+        yield rule["fact"], number
+
+
+def _word(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    text = next(group for group in match.groups() if group).lower()
+    yield rule["fact"], typed(rule["fact"], rule.get("spelled", {}).get(text, text))
+
+
+def _constant(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    yield rule["fact"], typed(rule["fact"], str(rule["value"]))
+
+
+def _bytes(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    text = next(group for group in match.groups() if group).replace(" ", "")
+    size = Size.printed(re.sub(r"[GTgt]i?[Bb]?$", "", text), "TiB" if "t" in text.lower() else "GiB")
+    if size is not None:
+        yield rule["fact"], size
+
+
+def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    yield rule["fact"], float(match[1])
+
+
+_SIZED = re.compile(r"\d[\d.]*\s?[bm](?![a-z])", re.IGNORECASE)
+
+
+def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """A model that the catalogue knows; in a field of a template any name with a size."""
+    name = match[1].rstrip(".-")
+    if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
+        return
+    if catalogue.model(name) is not None or ("label" in rule and _SIZED.search(name)):
+        yield "model.path", name
+
+
+_READ = {
+    "cards": _cards,
+    "count": _counts,
+    "number": _count,
+    "word": _word,
+    "value": _constant,
+    "size": _bytes,
+    "ratio": _ratio,
+    "model": _model,
+}
+
+
+# -- contradictions
+
+
+def _without_other_cards(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact], list[Notice]]:
+    """The facts without a card that cannot be the one whose capacity the log prints, and the notice about it."""
+    capacity = next((fact for fact in reading.facts if fact.name == "log.capacity"), None)
+    kept: list[Fact] = []
+    notices: list[Notice] = []
+    for fact in facts:
+        if fact.name == "hardware.gpu" and capacity is not None and isinstance(capacity.value, Size):
+            keys = {card.key for card in catalogue.cards_of_capacity(capacity.value)}
+            if keys and not any(card.key in keys for card in catalogue.cards_named(str(fact.value))):
+                notices.append(_contradiction(fact, same(str(capacity.value)), capacity.witness))
+                continue
+        kept.append(fact)
+    return kept, notices
+
+
+def contradictions(book: FactBook) -> list[Notice]:
+    """Notices about what the text says otherwise than the log or a config, which count."""
+    notices = []
+    for fact in book:
+        best = book.fact(fact.name)
+        if fact.origin == "said" and best is not None and best.origin in ("log", "config") and best.value is not None:
+            if fact.name in _table()["compared"] and not _agree(best.value, fact.value):
+                notices.append(_contradiction(fact, same(str(best.value)), best.witness))
+    return notices
+
+
+def _contradiction(fact: Fact, counts: Text, witness: Witness) -> Notice:
+    declaration = require_declared(fact.name)
+    what = Text(declaration.en, declaration.zh)
+    place = f"{witness.source}:{witness.line}" if witness.line else witness.source
+    message = phrase("parse.text_contradicted", what=what, text=str(fact.value), line=fact.witness.line, counts=counts, where=place)
+    return Notice("warning", "text_contradicted", message, fact.witness)
+
+
+# -- rules/prose.yaml
+
+
+def _table() -> Mapping[str, Any]:
+    return rule_files.table("prose")  # type: ignore[no-any-return]
+
+
+@cache
+def _pattern(says: str) -> re.Pattern[str]:
+    """A pattern of the table, its {words} filled in; they may contain one another in the order of the table."""
+    for _ in range(2):
+        for name, part in _table()["words"].items():
+            says = says.replace(f"{{{name}}}", part)
+    return re.compile(says, re.IGNORECASE)
+
+
+def _witness(source: str, sentence: Sentence) -> Witness:
+    return Witness(source, sentence.line, 0, sentence.text[:SHOWN])
