@@ -211,7 +211,7 @@ class JobInputs:
 
         for page in pages:
             self.configs += pasted_configs.configs(page)
-        return prose.read_prose(pages, reading)
+        return prose.read_prose(pages, reading, configured=bool(self.configs))
 
     # -- results
 

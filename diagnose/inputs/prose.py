@@ -15,7 +15,7 @@ from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases, tracebacks
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text.lines import SHOWN, Page
-from diagnose.phrases import Text, phrase, same
+from diagnose.phrases import Text, phrase
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST = 64 << 10  # characters of sentences that are read of one page
 LONGEST = 2000  # characters of a line; a longer one is no sentence
 SHORT = 100  # characters of a line that answers the heading above it
-MODELS = 60  # names that are looked up in the catalogue
+NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
 
 #: Lines that programs wrote, lines of commands and of configs.
 _PRINTED = re.compile(
@@ -38,9 +38,9 @@ _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、])?\s{0,8}(?:\[[ xX]\] )?")
 _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、])")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
-_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)|\b(?:but|however)\b|但是?|不过|可是")
+_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s")
+_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however)\b|但是?|不过|可是")
 _PLACE = b'File "'
 _RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 
@@ -65,9 +65,9 @@ class _Claim:
     weight: int
 
 
-def read_prose(logs: Sequence[Scanned], reading: Reading) -> Reading:
+def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> Reading:
     """The reading with what a person wrote round the logs. Sentences never replace what a log says: they make a failure (`suspected`)
-    only where the logs have none, and their facts rank below those of logs and configs."""
+    only where the logs have none, and their facts rank below those of logs and configs. `configured`: configs were pasted beside them."""
     facts: list[Fact] = []
     event: Event | None = None
     for log in logs:
@@ -83,7 +83,10 @@ def read_prose(logs: Sequence[Scanned], reading: Reading) -> Reading:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
         reading = replace(reading, events=(*reading.events, event))
-    facts, notices = _without_other_cards(facts, reading)
+    names = {fact.name for fact in (*reading.facts, *facts)}
+    if not configured and names.isdisjoint(_table()["trains"]):  # a model that somebody runs is no model that is trained
+        facts = [fact for fact in facts if fact.name != "model.path"]
+    facts, notices = _without_refuted(facts, reading)
     return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices))
 
 
@@ -309,7 +312,7 @@ def _is_card_number(match: re.Match[str]) -> bool:
 def _counts(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     parts = match.groupdict()
     per, nodes, count = (_number(parts.get(name)) for name in ("per", "nodes", "count"))
-    total = per * nodes if per and nodes else count
+    total = per * nodes if per and nodes and per <= NODE else per or count
     if total and total <= 1 << 16:
         yield "hardware.count", total
     if nodes and nodes <= 4096:
@@ -379,19 +382,29 @@ _READ = {
 # -- contradictions
 
 
-def _without_other_cards(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact], list[Notice]]:
-    """The facts without a card that cannot be the one whose capacity the log prints, and the notice about it."""
-    capacity = next((fact for fact in reading.facts if fact.name == "log.capacity"), None)
+def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact], list[Notice]]:
+    """The facts that the log does not speak against, and notices about the others: a card of another capacity, states on the host
+    where it is the optimizer that found no room on the card."""
+    printed = {fact.name: fact for fact in reversed(reading.facts)}
+    against = {rule["fact"]: rule["against"] for rule in _table()["facts"] if "against" in rule}
     kept: list[Fact] = []
     notices: list[Notice] = []
     for fact in facts:
-        if fact.name == "hardware.gpu" and capacity is not None and isinstance(capacity.value, Size):
-            keys = {card.key for card in catalogue.cards_of_capacity(capacity.value)}
-            if keys and not any(card.key in keys for card in catalogue.cards_named(str(fact.value))):
-                notices.append(_contradiction(fact, same(str(capacity.value)), capacity.witness))
-                continue
-        kept.append(fact)
+        capacity = printed.get("log.capacity")
+        refuting = next((printed[name] for name, word in against.get(fact.name, {}).items() if name in printed and printed[name].value == word), None)
+        if fact.name == "hardware.gpu" and capacity is not None and isinstance(capacity.value, Size) and not _prints(fact.value, capacity.value):
+            refuting = capacity
+        if refuting is None:
+            kept.append(fact)
+        else:
+            notices.append(_contradiction(fact, refuting))
     return kept, notices
+
+
+def _prints(name: Value, capacity: Size) -> bool:
+    """Whether a card of this name may print such a capacity."""
+    keys = {card.key for card in catalogue.cards_of_capacity(capacity)}
+    return not keys or any(card.key in keys for card in catalogue.cards_named(str(name)))
 
 
 def contradictions(book: FactBook) -> list[Notice]:
@@ -401,15 +414,17 @@ def contradictions(book: FactBook) -> list[Notice]:
         best = book.fact(fact.name)
         if fact.origin == "said" and best is not None and best.origin in ("log", "config") and best.value is not None:
             if fact.name in _table()["compared"] and not _agree(best.value, fact.value):
-                notices.append(_contradiction(fact, same(str(best.value)), best.witness))
+                notices.append(_contradiction(fact, best))
     return notices
 
 
-def _contradiction(fact: Fact, counts: Text, witness: Witness) -> Notice:
-    declaration = require_declared(fact.name)
-    what = Text(declaration.en, declaration.zh)
-    place = f"{witness.source}:{witness.line}" if witness.line else witness.source
-    message = phrase("parse.text_contradicted", what=what, text=str(fact.value), line=fact.witness.line, counts=counts, where=place)
+def _contradiction(fact: Fact, other: Fact) -> Notice:
+    """The notice that another fact, which counts, speaks against one that the text states."""
+    what, counts = (Text(entry.en, entry.zh) for entry in map(require_declared, (fact.name, other.name)))
+    place = f"{other.witness.source}:{other.witness.line}" if other.witness.line else other.witness.source
+    message = phrase(
+        "parse.text_contradicted", what=what, text=str(fact.value), line=fact.witness.line, counts=counts, value=str(other.value), where=place
+    )
     return Notice("warning", "text_contradicted", message, fact.witness)
 
 
@@ -422,11 +437,11 @@ def _table() -> Mapping[str, Any]:
 
 @cache
 def _pattern(says: str) -> re.Pattern[str]:
-    """A pattern of the table, its {words} filled in; they may contain one another in the order of the table."""
+    """A pattern of the table, its {words} filled in; Chinese stands between words of Latin letters, so that \\b ends those."""
     for _ in range(2):
         for name, part in _table()["words"].items():
             says = says.replace(f"{{{name}}}", part)
-    return re.compile(says, re.IGNORECASE)
+    return re.compile(says, re.IGNORECASE | re.ASCII)
 
 
 def _witness(source: str, sentence: Sentence) -> Witness:

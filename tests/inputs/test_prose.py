@@ -174,6 +174,110 @@ REPORTS = [
         facts={"hardware.gpu": "NVIDIA TITAN V"},
     ),
     Report(
+        "system memory and cards",
+        "# 请问4x4090还需要足够的cpu内存吗\n\n我机器是4个RTX4090 24G，cpu内存只有128G，用示例的命令起不来，会被系统OOM杀进程。\n",
+        memory="host",
+        facts={"hardware.gpu": "RTX 4090", "hardware.count": "4", "host.ram": "128 GiB"},
+    ),
+    Report(
+        "one line on Ascend",
+        "# qwen3 30B没法在8卡910B上训练\n\n参数设置的比示例的还小，但还是一直报OOM\n",
+        facts={"hardware.gpu": "910B", "hardware.count": "8"},
+    ),
+    Report(
+        "two machines with Ascend",
+        "# 昇腾910B3 两机16卡 lora sft Qwen2-72B-Instruct报OOM\n\n### System Info\n\n- NPU type: Ascend910B3\n- DeepSpeed version: 0.13.2\n\n请问该怎么调？\n",
+        facts={
+            "hardware.gpu": "910B3",
+            "hardware.count": "16",
+            "parallel.nodes": "2",
+            "train.finetuning": "lora",
+            "train.stage": "sft",
+            "model.path": "Qwen2-72B-Instruct",
+        },
+    ),
+    Report(
+        "all settings in a sentence",
+        "# Qwen2.5-3B模型 OOM\n\n### Reproduction\n\n我有四张3090显卡，每张卡24G显存，打算全参数微调，我使用了zero-2，序列长度是512，batch_size为1，为啥显存还不够？\n",
+        facts={
+            "hardware.gpu": "3090",
+            "hardware.count": "4",
+            "train.finetuning": "full",
+            "zero.stage": "2",
+            "train.max_seq_len": "512",
+            "train.micro_batch_size": "1",
+            "model.path": "Qwen2.5-3B",
+        },
+    ),
+    Report(
+        "one sentence in English",
+        "# Qwen 3B OOMs on 2 H100s\n\nI get an OOM error trying to train Qwen2.5-3B with PPO on 2 H100s.\n",
+        facts={"hardware.gpu": "H100", "hardware.count": "2", "train.stage": "ppo", "model.path": "Qwen2.5-3B"},
+    ),
+    Report(
+        "a server on few cards",
+        "# vllm 72b启动失败\n\n### 问题\n\n8张A800，transformers 能跑，但是 vllm 却报错OOM？我的命令没有别的参数。\n",
+        facts={"hardware.gpu": "A800", "hardware.count": "8"},
+    ),
+    Report(
+        "the step at which it fails and the release that works",
+        "# CUDA OOM error after 50 steps with the new vLLM (no issue in the old one)\n\nThe training runs on a single node with 8 NVIDIA H100 GPUs (80GB HBM3 each). "
+        "It uses Qwen2.5-7B-Instruct with GRPO. With the old release the same parameters worked.\n",
+        facts={
+            "hardware.gpu": "H100 80GB",
+            "hardware.count": "8",
+            "parallel.nodes": "1",
+            "train.stage": "grpo",
+            "model.path": "Qwen2.5-7B-Instruct",
+        },
+    ),
+    Report(
+        "many machines",
+        "# grpo llama3.1 70B 显存OOM\n\n求助呀。9台机器，每台机器是8*A800 80G，用 zero3，micro batch 已经是1了还是不行\n",
+        facts={
+            "hardware.gpu": "A800 80GB",
+            "hardware.count": "72",
+            "parallel.nodes": "9",
+            "train.stage": "grpo",
+            "zero.stage": "3",
+            "train.micro_batch_size": "1",
+            "model.path": "llama3.1 70B",
+        },
+        tried=frozenset({"zero3", "lower_micro_batch"}),
+    ),
+    Report(
+        "fields without bullets",
+        "# SDXL Dreambooth OOM on 24GB VRAM\n\nI have trained LoRAs without trouble, but the dreambooth script runs out of VRAM on the first step. Any ideas?\n\nResolution: 1024\nBatch size: 1\n",
+        facts={"data.image_size": "1024", "train.micro_batch_size": "1"},
+    ),
+    Report(
+        "a card in the title",
+        "# SDXL training OOM 5070 Ti\n\nHello, I get OOM when I try to train an SDXL LoRA, even with 512px images. I was able to do it with a 4060 Ti on another trainer.\n",
+        facts={"hardware.gpu": "5070 Ti", "train.finetuning": "lora"},
+    ),
+    Report(
+        "resumed from a checkpoint",
+        "# 同配置和环境下从检查点继续训练OOM\n\n我采用FSDP在4 x A100 40G上对Qwen2-7B-Instruct进行全参数微调，中断后想从检查点恢复训练，就出现OOM。\n",
+        facts={"hardware.gpu": "A100 40GB", "hardware.count": "4", "train.finetuning": "full", "model.path": "Qwen2-7B-Instruct"},
+    ),
+    Report(
+        "a table",
+        "# [FSDP1] OOM when resuming: every rank loads the checkpoint on cuda:0\n\n### System Info\n\n| Item | Value |\n| --- | --- |\n| PyTorch | 2.10.0+cu128 |\n"
+        "| Hardware | 8 x NVIDIA H200 |\n| RAM | 2 TB |\n\nI can train and save, but the resume does not start.\n",
+        facts={"hardware.gpu": "H200", "hardware.count": "8", "host.ram": "2 TiB"},
+    ),
+    Report(
+        "a hang, not a lack of memory",
+        "# NCCL hangs cause timeout\n\nMy training of a vqgan model hangs after some hours. It takes only 10% of the GPU memory on each card, thus it is impossible to be an OOM.\n",
+        status="none",
+    ),
+    Report(
+        "slow, with enough memory",
+        "# Training is very slow on an RTX 3060 12GB\n\nI train an SDXL LoRA with 63 images, it took 15 hours. The card is full to 11 of 12 GB but there was no OOM. Is that normal?\n",
+        status="none",
+        facts={"hardware.gpu": "RTX 3060", "train.finetuning": "lora"},
+    ),
+    Report(
         "experiments, no failure",
         "# More experiments (full fine-tuning on 8 x A100 40GB)\n\nThis changes our configuration files so that the fine-tuning runs in a VM with 8 x A100 40GB.\n",
         status="none",
@@ -181,7 +285,7 @@ REPORTS = [
     ),
     Report("how much it needs", "# 微调需要多大的显存\n\n你好，请问单卡、多卡微调需要多大的显存？\n", status="none"),
     Report("a wish for handling", "# ENH: handle OOM during model loading\n\nI think the server should not crash then but answer with an error.\n", status="none"),
-    Report("whether a card is enough", "# Finetune with A100 40G\n\nCan we use an A100 40G to finetune llama-7B? Is there anyone who tried?\n", status="none"),
+    Report("whether a card is enough", "# Finetune with A100 40G\n\nCan we use an A100 40G to finetune llama-7B? Is there anyone who tried?\n", status="none", facts={"hardware.gpu": "A100 40GB"}),
 ]
 
 

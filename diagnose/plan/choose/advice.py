@@ -47,8 +47,9 @@ def make(
     if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
     offers, refused, faults = weighed(job)
-    offers = ranked(offers, doubted=job.bench.trust == "over")
-    draft = draft_of(offers, job)
+    tried = {fact.value for fact in book.all("report.tried")}
+    offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried)
+    draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     drawn = finished(draft, job) if draft is not None else None
     offers = arranged(offers, draft, job)
     remedies, drawn = verified([offer.remedy for offer in offers], drawn, documents)

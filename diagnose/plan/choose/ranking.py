@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from diagnose import rule_files
+from diagnose.facts import Value
 from diagnose.plan.pricing.context import Offer
 from diagnose.plan.pricing.fit import ORDER
 from diagnose.plan.rules.remedy import Rejected
@@ -14,16 +15,17 @@ SPEED = ("faster", "same", "slower", "much_slower")
 EFFORT = ("flag", "key", "file", "code", "hardware")
 
 
-def ranked(offers: Iterable[Offer], *, doubted: bool = False) -> list[Offer]:
+def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[Value] = ()) -> list[Offer]:
     """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what names the change, and the
     line of it, before what only says what to do.
-    `doubted`: the ledger is of a configuration that is probably not what ran."""
+    `doubted`: the ledger is of a configuration that is probably not what ran. `tried`: what did not help by the report's own words, which
+    comes last."""
     best: dict[str, Offer] = {}
     for offer in sorted(
         offers, key=lambda offer: (offer.presumed, not offer.changes, bool(offer.changes) and not told(offer), place(offer, doubted))
     ):
         best.setdefault(offer.id, offer)
-    return sorted(best.values(), key=lambda offer: place(offer, doubted))
+    return sorted(best.values(), key=lambda offer: (offer.id in tried, place(offer, doubted)))
 
 
 def told(offer: Offer) -> bool:
