@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from diagnose.parse.model.reading import Reading
     from diagnose.scan.log_scan import Scanned
 
-MOST = 64 << 10  # characters of sentences that are read of one page
+MOST = 32 << 10  # characters of sentences that are read of one page
 LONGEST = 2000  # characters of a line; a longer one is no sentence
 SHORT = 100  # characters of a line that answers the heading above it
 NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
 
 #: Lines that programs wrote, lines of commands and of configs.
 _PRINTED = re.compile(
-    r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^(?: {4}|\t)(?!\s{0,8}[-*•\d])|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)"
-    r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b|%\||\\\s{0,4}$|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
-    r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)\s(?=\S{0,80}(?:[./=_-]|$))"
+    r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^(?: {4}|\t)(?!\s{0,8}[-*•\d])"
+    r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
+    r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
+    r"|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
+    r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
+    r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
@@ -73,7 +76,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     for log in logs:
         if log.input.bytes > LARGEST:
             continue
-        sentences = [sentence for excerpt in log.excerpts for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line)]
+        sentences = list(_sentences_of_log(log))
         failure = _failure(log, sentences) if event is None and reading.root is None else None
         event = event or failure
         reading = _with_phase(reading, sentences)
@@ -93,9 +96,19 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
 # -- sentences
 
 
+def _sentences_of_log(log: Scanned) -> Iterator[Sentence]:
+    size = 0
+    for excerpt in log.excerpts:
+        for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line):
+            size += len(sentence.text)
+            if size > MOST:
+                return
+            yield sentence
+
+
 def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
     """The sentences that a person wrote, fenced blocks, printed lines and commands left out. `first`: number of the first line."""
-    fence, label, lead, size, is_title = "", "", "", 0, first == 1
+    fence, label, lead, is_title = "", "", "", first == 1
     for number, line in enumerate(text.split("\n"), first):
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
@@ -108,9 +121,6 @@ def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
             is_title, label = False, ""
             continue
         plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
-        size += len(plain)
-        if size > MOST:
-            return
         lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
         for part in [plain] if heading or is_title else _parts(plain):
             yield Sentence(part, number, heading is not None or is_title, lead)
@@ -136,7 +146,12 @@ def _parts(text: str) -> list[str]:
 def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
     """The failure of memory that the text speaks of; a heading before any sentence."""
     report = next(
-        ((sentence, rule) for heads in (True, False) for sentence in sentences if sentence.heading is heads and (rule := _reports(sentence.text))),
+        (
+            (sentence, rule)
+            for heads in (True, False)
+            for sentence in sentences
+            if sentence.heading is heads and (rule := _reports(sentence.text))
+        ),
         None,
     )
     if report is None:
@@ -146,11 +161,21 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), rule)
     page, frames, place = _cut_traceback(log)
     phase = phases.phase_of_frames(frames) if frames else ""
-    phase = phase or _phase(sentence.text) or next(filter(None, (_phase(other.text) for other in sentences if says_failure(other.text))), "")
+    phase = (
+        phase
+        or says_phase(sentence.text)
+        or next(filter(None, (says_phase(other.text) for other in sentences if says_failure(other.text))), "")
+    )
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
     return Event(
-        family=rule["family"], status="suspected", reason="said", exception=sentence.text[:120], phase=phase or "unknown", frames=frames, evidence=evidence
+        family=rule["family"],
+        status="suspected",
+        reason="said",
+        exception=sentence.text[:120],
+        phase=phase or "unknown",
+        frames=frames,
+        evidence=evidence,
     )
 
 
@@ -159,10 +184,10 @@ def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
     root = reading.root
     if root is None or reading.events[root].phase != "unknown":
         return reading
-    sentence = next((sentence for sentence in sentences if _phase(sentence.text) and _reports(sentence.text)), None)
+    sentence = next((sentence for sentence in sentences if says_phase(sentence.text) and _reports(sentence.text)), None)
     if sentence is None:
         return reading
-    event = replace(reading.events[root], phase=_phase(sentence.text))
+    event = replace(reading.events[root], phase=says_phase(sentence.text))
     fact = Fact("log.phase", event.phase, "said", _witness(event.evidence[0].source, sentence))
     return replace(reading, events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, fact))
 
@@ -189,7 +214,8 @@ def _opposite(before: str, behind: str, sentence: str) -> bool:
     return _pattern(words["before"]).search(before) is not None and not _pattern(words["yet"]).search(sentence)
 
 
-def _phase(text: str) -> str:
+def says_phase(text: str) -> str:
+    """The phase in which it failed by a sentence's words; "" where they name none."""
     return next((str(rule["phase"]) for rule in _table()["when"] if _pattern(rule["says"]).search(text)), "")
 
 
@@ -229,6 +255,8 @@ def _facts(sentences: Sequence[Sentence], source: str) -> list[Fact]:
         longest = max(best, key=lambda claim: len(str(claim.value)))
         if all(_agree(longest.value, claim.value) for claim in best):
             facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
+            if (name, longest.value) == ("hardware.count", 1):
+                facts.append(replace(facts[-1], name="parallel.world"))
     return facts
 
 
@@ -238,7 +266,7 @@ def _agree(value: Value, other: Value) -> bool:
         return True
     if not isinstance(value, str) or not isinstance(other, str):
         return False
-    one, two = catalogue.cards_named(value), catalogue.cards_named(other)
+    one, two = _cards_named(value), _cards_named(other)
     if one and two:
         return all(card in two for card in one)
     return catalogue.model(value) is not None and catalogue.model(value) == catalogue.model(other)
@@ -251,9 +279,9 @@ def tried_in(text: str, lead: str = "") -> list[str]:
     return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
 
 
-def facts_in(text: str) -> dict[str, Value]:
-    """The facts that one sentence states."""
-    return {claim.name: claim.value for claim in reversed(list(_claims(Sentence(text, 1))))}
+def read_fact(rule: Mapping[str, Any], text: str) -> dict[str, Value]:
+    """The facts that one rule of the table reads in a sentence."""
+    return dict(_values(rule, text))
 
 
 def _claims(sentence: Sentence) -> Iterator[_Claim]:
@@ -291,13 +319,13 @@ def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     parts = match.groupdict()
     name = parts["card"].strip(" -")
     memory = re.sub(r"\D", "", parts.get("gb") or parts.get("gb2") or "")
-    cards = catalogue.cards_named(name)
+    cards = _cards_named(name)
     if not cards and name[-1] in "sS":
         name = name[:-1]
-        cards = catalogue.cards_named(name)
+        cards = _cards_named(name)
     if not cards or (re.fullmatch(r"\d{4}", name) and not _is_card_number(match)):
         return
-    if memory and catalogue.cards_named(f"{name} {memory}GB"):
+    if memory and _cards_named(f"{name} {memory}GB"):
         name = f"{name} {memory}GB"
     yield "hardware.gpu", name
     yield from _counts(rule, match)
@@ -306,10 +334,19 @@ def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
 def _is_card_number(match: re.Match[str]) -> bool:
     """Whether a bare number means a card: counted, or with words of cards beside it."""
     around = match.string[max(0, match.start() - 12) : match.end() + 12]
-    return match.groupdict().get("count") is not None or re.search(r"卡|显|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?\b", around, re.IGNORECASE) is not None
+    return (
+        match.groupdict().get("count") is not None
+        or re.search(r"卡|显|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?\b", around, re.IGNORECASE) is not None
+    )
 
 
-def _counts(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+@lru_cache(maxsize=256)
+def _cards_named(name: str) -> tuple[str, ...]:
+    """The keys of the cards that a name may mean. Cached, because a page names few and often."""
+    return tuple(card.key for card in catalogue.cards_named(name))
+
+
+def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     parts = match.groupdict()
     per, nodes, count = (_number(parts.get(name)) for name in ("per", "nodes", "count"))
     total = per * nodes if per and nodes and per <= NODE else per or count
@@ -340,7 +377,7 @@ def _word(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, 
     yield rule["fact"], typed(rule["fact"], rule.get("spelled", {}).get(text, text))
 
 
-def _constant(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+def _constant(rule: Mapping[str, Any], _: re.Match[str]) -> Iterator[tuple[str, Value]]:
     yield rule["fact"], typed(rule["fact"], str(rule["value"]))
 
 
@@ -391,8 +428,15 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
     notices: list[Notice] = []
     for fact in facts:
         capacity = printed.get("log.capacity")
-        refuting = next((printed[name] for name, word in against.get(fact.name, {}).items() if name in printed and printed[name].value == word), None)
-        if fact.name == "hardware.gpu" and capacity is not None and isinstance(capacity.value, Size) and not _prints(fact.value, capacity.value):
+        refuting = next(
+            (printed[name] for name, word in against.get(fact.name, {}).items() if name in printed and printed[name].value == word), None
+        )
+        if (
+            fact.name == "hardware.gpu"
+            and capacity is not None
+            and isinstance(capacity.value, Size)
+            and not _prints(fact.value, capacity.value)
+        ):
             refuting = capacity
         if refuting is None:
             kept.append(fact)
@@ -404,17 +448,16 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
 def _prints(name: Value, capacity: Size) -> bool:
     """Whether a card of this name may print such a capacity."""
     keys = {card.key for card in catalogue.cards_of_capacity(capacity)}
-    return not keys or any(card.key in keys for card in catalogue.cards_named(str(name)))
+    return not keys or any(card in keys for card in _cards_named(str(name)))
 
 
 def contradictions(book: FactBook) -> list[Notice]:
     """Notices about what the text says otherwise than the log or a config, which count."""
     notices = []
     for fact in book:
-        best = book.fact(fact.name)
-        if fact.origin == "said" and best is not None and best.origin in ("log", "config") and best.value is not None:
-            if fact.name in _table()["compared"] and not _agree(best.value, fact.value):
-                notices.append(_contradiction(fact, best))
+        best = book.fact(fact.name) if fact.origin == "said" and fact.name in _table()["compared"] else None
+        if best is not None and best.origin in ("log", "config") and best.value is not None and not _agree(best.value, fact.value):
+            notices.append(_contradiction(fact, best))
     return notices
 
 
@@ -423,7 +466,13 @@ def _contradiction(fact: Fact, other: Fact) -> Notice:
     what, counts = (Text(entry.en, entry.zh) for entry in map(require_declared, (fact.name, other.name)))
     place = f"{other.witness.source}:{other.witness.line}" if other.witness.line else other.witness.source
     message = phrase(
-        "parse.text_contradicted", what=what, text=str(fact.value), line=fact.witness.line, counts=counts, value=str(other.value), where=place
+        "parse.text_contradicted",
+        what=what,
+        text=str(fact.value),
+        line=fact.witness.line,
+        counts=counts,
+        value=str(other.value),
+        where=place,
     )
     return Notice("warning", "text_contradicted", message, fact.witness)
 

@@ -814,6 +814,70 @@ class Lexicon(Row):
     spellings: dict[str, list[Spelling]]
 
 
+# -- what people write
+
+
+class Clause(Row):
+    """A pattern, with the clauses that it must read and those that it must leave alone."""
+
+    says: str
+    examples: list[str]
+    others: list[str]
+
+
+class FailureClause(Clause):
+    family: str
+    general: bool = False
+
+
+class PhaseClause(Clause):
+    phase: str
+
+
+class TriedClause(Clause):
+    remedy: str
+
+
+class FactClause(Row):
+    take: Literal["cards", "count", "number", "ratio", "size", "model", "word", "value"]
+    says: str
+    fact: str = ""
+    label: str = ""
+    value: str = ""
+    unless: str = ""
+    against: dict[str, str] = {}
+    spelled: dict[str, str] = {}
+    k: int = 1
+    least: int = 0
+    most: int = 0
+    examples: dict[str, Scalar]
+    others: list[str] = []
+
+
+class Opposite(Row):
+    before: str
+    behind: str
+    yet: str
+    examples: list[str]
+    others: list[str]
+
+
+class Prose(Row):
+    """Sentences about a failure: diagnose/inputs/prose.py."""
+
+    words: dict[str, str]
+    numbers: dict[str, int]
+    failure: list[FailureClause]
+    opposite: Opposite
+    elsewhere: str
+    when: list[PhaseClause]
+    facts: list[FactClause]
+    compared: list[str]
+    trains: list[str]
+    tries: str
+    tried: list[TriedClause]
+
+
 # -- settings without effect, and what the ledger knows
 
 
@@ -1078,6 +1142,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "phrases": dict[str, Both],
         "prefixes": list[Prefix],
         "programs": Programs,
+        "prose": Prose,
         "redactions": list[Redaction],
         "roles": list[RoleRow],
         "secret_names": SecretNames,
