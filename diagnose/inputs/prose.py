@@ -33,11 +33,13 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
     r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
     r"|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
+    r"|Tried to allocate|by PyTorch|but unallocated|_ALLOC_CONF|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
+_QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、])?\s{0,8}(?:\[[ xX]\] )?")
 _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、])")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
@@ -109,7 +111,8 @@ def _sentences_of_log(log: Scanned) -> Iterator[Sentence]:
 def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
     """The sentences that a person wrote, fenced blocks, printed lines and commands left out. `first`: number of the first line."""
     fence, label, lead, is_title = "", "", "", first == 1
-    for number, line in enumerate(text.split("\n"), first):
+    for number, quoted in enumerate(text.split("\n"), first):
+        line = _QUOTE.sub("", quoted)
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
@@ -274,7 +277,7 @@ def _agree(value: Value, other: Value) -> bool:
 
 def tried_in(text: str, lead: str = "") -> list[str]:
     """The remedies that a sentence names as tried without success. `lead`: the line above its list."""
-    if not _pattern(_table()["tries"]).search(f"{lead} {text}"):
+    if not _pattern(_table()["tries"]).search(f"{lead} {text}") or _pattern(_table()["advice"]).match(text):
         return []
     return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
 
@@ -297,6 +300,8 @@ def _claims(sentence: Sentence) -> Iterator[_Claim]:
 def _own_words(text: str) -> str:
     """A sentence without the clauses in which somebody else, another run or a wish speaks."""
     elsewhere = _pattern(_table()["elsewhere"])
+    if _pattern(_table()["advice"]).match(text):
+        return ""
     if not elsewhere.search(text):
         return text
     return ", ".join(clause for clause in _ASIDE.split(text) if clause and not elsewhere.search(clause))

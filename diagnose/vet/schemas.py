@@ -870,6 +870,7 @@ class Prose(Row):
     failure: list[FailureClause]
     opposite: Opposite
     elsewhere: str
+    advice: str
     when: list[PhaseClause]
     facts: list[FactClause]
     compared: list[str]
