@@ -20,7 +20,7 @@ REPORTS = yaml.safe_load((Path(__file__).parent / "prose.yaml").read_text(encodi
 
 def _said(diagnosis: Diagnosis) -> tuple[dict[str, Value], set[Value]]:
     said = [fact for fact in diagnosis.facts if fact.origin == "said" and not fact.name.startswith("log.")]
-    return {fact.name: fact.value for fact in said if fact.name != "report.tried"}, {
+    return {fact.name: fact.value for fact in said if not fact.name.startswith("report.")}, {
         fact.value for fact in said if fact.name == "report.tried"
     }
 

@@ -86,7 +86,7 @@ def test_which_attempt_is_diagnosed_is_told_without_being_asked() -> None:
 def test_settings_without_a_failure_can_still_be_checked() -> None:
     """A question that holds a command and no message: what can be done with it is said, and only then."""
     command = "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 4"
-    asked = explain(f"# It runs out of memory\n```\n{command}\n```\nwhy?\n").verdict.headline
+    asked = explain(f"# It does not start\n```\n{command}\n```\nwhy?\n").verdict.headline
     assert "oomdoctor check" in asked.en and "oomdoctor check" in asked.zh
     assert "oomdoctor check" not in explain("epoch 1 done\n").verdict.headline.en
 
