@@ -599,13 +599,22 @@ class LogLine(Row):
 
 
 class MemoryLine(Row):
-    of: str
-    says: str
-    pattern: str
+    of: Literal["allocated", "reserved", "device", "free", "process", "node"]
+    says: str = ""
+    pattern: str = ""
+    names: list[str] = []
+    near: list[str] = []
+    own: bool = False
+    cards: bool = False
     unit: str = ""
     peak: bool = False
     decimal: bool = False
     between_steps: bool = False
+
+
+class MemoryMoment(Row):
+    mark: Literal["save", "eval"]
+    says: list[str]
 
 
 class CardTable(Row):
@@ -1137,6 +1146,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "log_lines": list[LogLine],
         "losses": Losses,
         "memory_lines": list[MemoryLine],
+        "memory_moments": list[MemoryMoment],
         "messages": Messages,
         "models": Models,
         "phases": Phases,

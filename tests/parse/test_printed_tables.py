@@ -105,7 +105,7 @@ NPU = """\
         (MIG, {"hardware.sliced": "True", "hardware.nominal": "40960 MiB"}),
         (CSV, {"log.cards_used": "0: 80211 MiB, 1: 4 MiB", "log.card_used": "4 MiB", "hardware.gpu": "NVIDIA H100 80GB HBM3"}),
         (CSV.replace(" [MiB]", "").replace(" MiB", ""), {"log.cards_used": "0: 80211 MiB, 1: 4 MiB"}),
-        (CSV.replace("81559 MiB, 80211 MiB", "[N/A], [N/A]"), {"log.cards_used": None, "log.card_used": None}),
+        (CSV.replace("81559 MiB, 80211 MiB", "[N/A], [N/A]"), {"log.cards_used": None, "log.card_used": "4 MiB"}),
         (QUERY, {"hardware.nominal": "81559 MiB", "log.cards_used": "0: 4 MiB"}),
         (GPUSTAT, {"log.cards_used": "0: 40123 MiB, 1: 3 MiB", "hardware.gpu": "NVIDIA A100-SXM4-80GB"}),
         (ROCM, {"hardware.nominal": "206141652992 B", "log.card_used": "195000000000 B", "hardware.count": "2"}),

@@ -1,4 +1,5 @@
-"""Classify a series of sizes: flat, step_change, linear_growth, per_epoch_reset, spikes or unknown, with slope or jump."""
+"""Classify a series of sizes: flat, step_change, linear_growth, per_epoch_reset, spikes or unknown, with slope or jump; and tie its
+changes to what the job did between two prints."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 FEWEST = 5
 #: Growth that each third of the prints must show over the one before: less is noise, or a plateau.
 _GROWTH = 1.03
+#: So little of the variation that a line leaves is none: it rises in a few prints as it would in many.
+_STRAIGHT = 0.02
 #: Differences below this share of the level are none.
 _LEVEL = 0.03
 #: What stands out of a level by this share of it.
@@ -71,6 +74,9 @@ def _is_flat(values: Sequence[float], slop: float) -> bool:
 
 
 def _grows(values: Sequence[float]) -> bool:
+    """Whether each third of the prints shows growth, or a straight line leaves next to nothing to explain."""
+    if values[-1] > values[0] and _line_residual(values) <= _STRAIGHT * _squares(values):
+        return True
     third = len(values) // 3
     early, middle, late = _mean(values[:third]), _mean(values[third:-third]), _mean(values[-third:])
     return middle >= early * _GROWTH and late >= middle * _GROWTH
@@ -161,3 +167,83 @@ def _slope(values: Sequence[float], steps: Sequence[int], slop: float) -> Size |
     if slope <= 0:
         return None
     return Size.between(max(0, int(slope - error)), int(slope + error) + 1, int(slope))
+
+
+# -- what the job did between two prints
+
+#: Share of all growth that must stand at the marks of one kind, and share of its usual step that growth elsewhere may have.
+_AT_MARKS, _ELSEWHERE = 0.8, 0.2
+#: So many marks show that something happens at each; and so many pairs without one, that it happens only there.
+_TIMES = 2
+
+
+@dataclass(slots=True)
+class Tie:
+    """Changes of a series at the marks of a kind (save, eval, epoch): the usual change at one mark, the last pair that shows it."""
+
+    kind: str
+    change: Size
+    pair: int
+
+
+def growth_at_marks(sizes: Sequence[Size], marks: Sequence[frozenset[str] | None]) -> list[Tie]:
+    """The kinds of marks at which a series grows, and elsewhere not; the most telling first, several where they always coincide.
+
+    `marks[i]`: the kinds of marks between sizes i and i + 1; None where part of the log between them was not read. Growth at each save or
+    evaluation shows only against prints without one between them. An epoch needs no such prints: so much more per epoch is true anyway.
+    """
+    pairs = _changes(sizes, marks)
+    slop = max((size.high - size.low for size in sizes), default=0)
+    rise = sum(change for _, change in pairs)
+    level = _median([float(size.bytes) for size in sizes]) if sizes else 0.0
+    if len(pairs) < _TIMES or rise <= max(_LEVEL * level, 2 * slop):
+        return []
+    ties = []
+    for kind in ("epoch", "eval", "save"):
+        at = [(pair, change) for pair, change in pairs if kind in (marks[pair] or ())]
+        rest = [change for pair, change in pairs if kind not in (marks[pair] or ())]
+        if len(at) < _TIMES or (kind != "epoch" and len(rest) < _TIMES):
+            continue
+        usual = _median([change for _, change in at])
+        steady = sum(change > usual / 2 for _, change in at) >= _AT_MARKS * len(at)
+        elsewhere = sum(rest) / len(rest) if rest else 0.0
+        if usual > slop and steady and sum(change for _, change in at) >= _AT_MARKS * rise and elsewhere <= _ELSEWHERE * usual:
+            ties.append((len(at), Tie(kind, _spread([change for _, change in at], usual, slop), at[-1][0])))
+    fewest = min((count for count, _ in ties), default=0)
+    return [tie for count, tie in ties if count == fewest]
+
+
+def falls_at_marks(sizes: Sequence[Size], marks: Sequence[frozenset[str] | None]) -> list[Tie]:
+    """The kinds of marks at which a series falls by more than half of its spread, each time, and hardly elsewhere."""
+    pairs = _changes(sizes, marks, warm_up=False)
+    values = [float(size.bytes) for size in sizes]
+    slop = max((size.high - size.low for size in sizes), default=0)
+    spread = max(values, default=0.0) - min(values, default=0.0)
+    if not pairs or spread <= max(2 * _LEVEL * _median(values), 2 * slop):
+        return []
+    falls = {pair: -change for pair, change in pairs if -change > spread / 2}
+    ties = []
+    for kind in ("epoch", "eval", "save"):
+        at = [pair for pair, _ in pairs if kind in (marks[pair] or ())]
+        here = [falls[pair] for pair in at if pair in falls]
+        if len(here) >= max(_TIMES, _AT_MARKS * len(at)) and len(here) >= _AT_MARKS * len(falls) and len(at) < len(pairs):
+            ties.append(Tie(kind, _spread(here, _median(here), slop), at[-1]))
+    return ties
+
+
+def _changes(sizes: Sequence[Size], marks: Sequence[frozenset[str] | None], warm_up: bool = True) -> list[tuple[int, float]]:
+    """(pair, change) between neighbours that were read without a gap; `warm_up`: without a first change that dwarfs the others,
+    during which optimizer states and caches are created."""
+    pairs = [(i, float(later.bytes - sooner.bytes)) for i, (sooner, later) in enumerate(pairwise(sizes)) if marks[i] is not None]
+    others = [abs(change) for _, change in pairs[1:]]
+    if warm_up and len(others) >= 2 * _TIMES and pairs[0][0] == 0 and pairs[0][1] > 3 * max(others):
+        return pairs[1:]
+    return pairs
+
+
+def _spread(changes: Sequence[float], usual: float, slop: int) -> Size:
+    """The usual change, within what most changes were and the rounding of the prints."""
+    ordered = sorted(changes)
+    tail = len(ordered) // 10
+    low, high = ordered[tail] - slop, ordered[-1 - tail] + slop
+    return Size.between(max(0, int(low)), int(high) + 1, int(usual))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
-from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.facts import memory_series
 from diagnose.parse.text.lazy_re import lazy_compile
@@ -28,9 +26,11 @@ def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, plac
     source = pages[0].source if placed is None else placed.page.source
     end = None if placed is None else placed.offset
     mine = [page for page in pages if page.source == source]
-    yield from memory_series.facts([*mine, *(page for page in looks if page.source == source)], end, None if root is None else root.rank)
+    every = [*pages, *looks]
+    of_failed, others = [page for page in every if page.source == source], [page for page in every if page.source != source]
+    yield from memory_series.facts(of_failed, others, end, *((None, None) if root is None else (root.rank, root.gpu)))
     # readers of tables are imported only where a log holds the words of one
-    if _contain(pages, *_card_table_words()):
+    if _contain(pages, *memory_series.card_table_words()):
         from diagnose.parse.facts import smi_tables
 
         yield from smi_tables.facts(pages, source, end, None if root is None else root.gpu)
@@ -42,13 +42,6 @@ def facts(pages: Sequence[Page], looks: Sequence[Page], root: Event | None, plac
         from diagnose.parse.facts import module_tree
 
         yield from module_tree.facts(pages)
-
-
-@cache
-def _card_table_words() -> tuple[bytes, ...]:
-    """Words of which every table of cards (smi_tables) holds at least one."""
-    rows = tuple(row["says"].encode() for row in rule_files.table("card_tables"))
-    return (*rows, b"memory.used", b"memory.total", b"FB Memory Usage", b"GPU Memory |", b"Process name", b"MIG")
 
 
 def _contain(pages: Iterable[Page], *words: bytes) -> bool:

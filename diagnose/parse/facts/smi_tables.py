@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
 
 MOST = 256  # rows of each kind that are read in one excerpt
+SERIES = 4096  # rows of tables that tools print again and again, and rows below one header
+HEADERS = 64  # headers of such tables
+PATIENCE = 64  # lines of others between two rows
+CARDS = 16  # cards of one machine
 TABLE = 24 << 10  # bytes that the rows of one table stand within
 
 _QUERY = lazy_compile(rb"FB Memory Usage\s{0,8}\n((?:[ \t]{4,40}[A-Z]\w{1,20}[ \t]{1,60}: [^\n]{1,40}\n){1,6})")
@@ -49,7 +53,7 @@ def facts(pages: Sequence[Page], source: str, end: int | None, gpu: int | None) 
     """What the last table before the failure says of the cards; in inputs without the failure, the last table."""
     for page in reversed(pages):
         stop = len(page.excerpt.raw) if end is None or page.source != source else max(0, end - page.excerpt.offset)
-        cards = _last_table(_cards(page, stop))
+        cards = _last_table(card_rows(page, stop))
         if cards:
             yield from _card_facts(cards, gpu, _is_renumbered(pages))
             break
@@ -71,14 +75,15 @@ def _pattern(text: bytes) -> re.Pattern[bytes]:
     return re.compile(text)
 
 
-def _cards(page: Page, stop: int) -> list[Card]:
+def card_rows(page: Page, stop: int) -> list[Card]:
+    """Every row of every table of cards in a page, in order."""
     raw = page.excerpt.raw
     cards: list[Card] = []
     for row in rule_files.table("card_tables"):
         if raw.find(row["says"].encode(), 0, stop) >= 0:
-            rows = islice(_pattern(row["pattern"].encode()).finditer(raw, 0, stop), MOST)
+            rows = islice(_pattern(row["pattern"].encode()).finditer(raw, 0, stop), SERIES)
             cards += (_card(page, match, row["unit"]) for match in rows)
-    cards += [*_csv(page, stop), *_query(page, stop)]
+    cards += [*_csv(page, stop), *_dmon(page, stop), *_query(page, stop)]
     return sorted(cards, key=lambda card: card.at)
 
 
@@ -90,29 +95,69 @@ def _card(page: Page, match: re.Match[bytes], unit: str) -> Card:
 
 
 def _csv(page: Page, stop: int) -> Iterator[Card]:
-    """Cards below a csv header that names the columns."""
+    """Cards below a csv header that names the columns. Where no column is the index, the rows of one time stamp, else adjacent rows, are
+    numbered; more than a machine has cards are one card over time."""
     raw, at = page.excerpt.raw, 0
-    for _ in range(8):
+    for _ in range(HEADERS):
         places = [place for place in (raw.find(b"memory.total", at, stop), raw.find(b"memory.used", at, stop)) if place >= 0]
         if not places:
             return
         index = page.index(page.excerpt.offset + min(places))
         columns = [column.split(" ")[0] for column in page.line(index).text.strip().split(", ")]
-        at = page.bounds(index)[1] + 1
-        for number in range(64):
-            line_end = raw.find(b"\n", at)
-            line_end = len(raw) if line_end < 0 else line_end
-            line = page.line(page.index(page.excerpt.offset + at)).text if at < stop else ""
-            cells = line.strip().split(", ")
-            if len(cells) != len(columns):
-                break
-            row = dict(zip(columns, cells, strict=True))
+        rows = list(_csv_rows(page, columns, page.bounds(index)[1] + 1, stop))
+        at = rows[-1][0] if rows else page.bounds(index)[1] + 1
+        is_one = max((number for _, number, _ in rows), default=0) >= CARDS
+        for place, number, row in rows:
             used, total = (_mebibytes(row.get(name, "")) for name in ("memory.used", "memory.total"))
-            if used is None and total is None:
-                break
-            number_of = int(row["index"]) if row.get("index", "").isdecimal() and len(row["index"]) < 4 else number
-            yield Card(page, at, number_of, row.get("name") or row.get("gpu_name") or "", used, total)
-            at = line_end + 1
+            written = row.get("index", "")
+            own = int(written) if written.isdecimal() and len(written) < 4 else 0 if is_one else number
+            yield Card(page, place, own, row.get("name") or row.get("gpu_name") or "", used, total)
+
+
+def _csv_rows(page: Page, columns: Sequence[str], at: int, stop: int) -> Iterator[tuple[int, int, dict[str, str]]]:
+    """(place, number in its run or among those of one second, cells by column) of the rows below a header, with lines of others
+    between them."""
+    raw, number, missed, second = page.excerpt.raw, -1, 0, ""
+    for _ in range(SERIES):
+        if at >= stop or missed > PATIENCE:
+            return
+        line_end = raw.find(b"\n", at)
+        line_end = len(raw) if line_end < 0 else line_end
+        cells = page.line(page.index(page.excerpt.offset + at)).text.strip().split(", ")
+        row = dict(zip(columns, cells, strict=False))
+        if len(cells) == len(columns) and any(
+            _mebibytes(row.get(name, "")) or row.get(name) == "[N/A]" for name in ("memory.used", "memory.total")
+        ):
+            stamp = row.get("timestamp", "").partition(".")[0]
+            number = number + 1 if number >= 0 and not missed and stamp == second else 0
+            missed, second = 0, stamp
+            yield at, number, row
+        else:
+            missed += 1
+            number = -1
+            if b"memory.used" in raw[at:line_end] or b"memory.total" in raw[at:line_end]:
+                return
+        at = line_end + 1
+
+
+def _dmon(page: Page, stop: int) -> Iterator[Card]:
+    """nvidia-smi dmon: columns under a header that names them, `fb` in MB."""
+    raw, at = page.excerpt.raw, 0
+    for _ in range(HEADERS):
+        at = raw.find(b"# gpu ", at, stop)
+        if at < 0:
+            return
+        line_end = raw.find(b"\n", at, stop)
+        columns = raw[at : max(at, line_end)].split()[1:]
+        at += 1
+        if b"fb" not in columns or b"pid" in columns:
+            continue
+        fb = columns.index(b"fb")
+        for match in islice(_pattern(rb"(?m)^ {2,8}(\d{1,3})((?: {1,12}[\d.-]{1,12}){1,24}) {0,8}\r?$").finditer(raw, at, stop), SERIES):
+            cells = match[2].split()
+            if len(cells) == len(columns) - 1 and fb and cells[fb - 1].isdigit():
+                yield Card(page, match.start(1), int(match[1]), "", Size.printed(cells[fb - 1].decode(), "MiB"), None)
+        return
 
 
 def _mebibytes(cell: str) -> Size | None:
@@ -122,7 +167,7 @@ def _mebibytes(cell: str) -> Size | None:
 
 def _query(page: Page, stop: int) -> Iterator[Card]:
     """nvidia-smi -q: a block for each card. The block of BAR1 is no memory of the card."""
-    for number, block in enumerate(islice(_QUERY.finditer(page.excerpt.raw, 0, stop), MOST)):
+    for number, block in enumerate(islice(_QUERY.finditer(page.excerpt.raw, 0, stop), SERIES)):
         figures = {name: Size.printed(figure.decode(), "MiB") for name, figure in _FIGURE.findall(block[1])}
         yield Card(page, block.start(), number, "", figures.get(b"Used"), figures.get(b"Total"))
 
