@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from diagnose.facts import Notice, Witness
+from diagnose.facts import Notice, Witness, declared
 from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
 from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, run_memory, settings_dumps
 from diagnose.parse.model.reading import Reading
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from diagnose.facts import Fact, Value
     from diagnose.parse.events.log_events import PlacedMessage
     from diagnose.parse.model.event import Event
+    from diagnose.parse.model.message import Message
     from diagnose.scan.log_scan import Scanned
 
 
@@ -102,12 +103,32 @@ def _notices(scanned: Sequence[Scanned], all_seen: Sequence[PlacedMessage]) -> I
             yield Notice("warning", "too_many_messages", text)
         if scan.dropped:
             yield Notice("info", "more_messages", phrase("parse.more_messages", name=scan.input.name, count=scan.dropped))
+    yield from _notices_of_messages(all_seen)
+
+
+def _notices_of_messages(all_seen: Sequence[PlacedMessage]) -> Iterator[Notice]:
+    """What is wrong with messages: figures that contradict each other, requests of absurd size, words that are not understood."""
+    contradictions: dict[tuple[str, str], PlacedMessage] = {}
     repeated: dict[tuple[str, str], list[Witness]] = {}  # every attempt and every rank prints it again: one notice, at the first
     for message in all_seen:
         if message.message.status == "oom" and message.message.reason:
             repeated.setdefault((message.message.reason, f"reason.{message.message.reason}"), []).append(message.evidence[0])
+        if (names := message.message.contradiction()) is not None:
+            contradictions.setdefault(names, message)
         if message.message.unread:
             repeated.setdefault(("message_not_understood", "parse.message_not_understood"), []).append(message.evidence[0])
+    for names, message in contradictions.items():
+        yield Notice("warning", "impossible_figures", _impossible(names, message.message), message.evidence[0])
     for (code, key), witnesses in repeated.items():
         text = phrase(key) if len(witnesses) == 1 else phrase("parse.times", what=phrase(key), count=len(witnesses))
         yield Notice("warning", code, text, witnesses[0])
+
+
+def _impossible(names: tuple[str, str], message: Message) -> Text:
+    """What a message prints of a part that is larger than its whole, in the words that the facts have for both."""
+    part, whole = (declared(f"log.{name}") for name in names)
+    words = {
+        f"{role}_name": Text(entry.en, entry.zh) if entry is not None else Text(name, name)
+        for role, entry, name in (("part", part, names[0]), ("whole", whole, names[1]))
+    }
+    return phrase("parse.impossible_figures", **words, part=str(message.figures[names[0]]), whole=str(message.figures[names[1]]))

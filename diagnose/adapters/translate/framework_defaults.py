@@ -181,7 +181,7 @@ def disagreement_notices(facts: Sequence[Fact], book: FactBook) -> Iterator[Noti
 
 def _disagreeing_facts(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[Fact, Fact]]:
     """Pairs of a file's fact and the log's fact that contradicts it."""
-    names: set[str] = set()
+    names = {"train.micro_batch_size"} if book.switch("log.batch_searched") else set[str]()  # that setting was a start, and took effect
     for fact in facts:
         if fact.origin != "config" or fact.name in names:
             continue

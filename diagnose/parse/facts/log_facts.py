@@ -52,6 +52,8 @@ _INITIALISED = lazy_compile(r"After initializ|initialize \[end\]|[Aa]fter .*\bin
 _CAPTION = lazy_compile(r"^\s*(?:Before|After|[Bb]egin|[Ee]nd|[Ss]tage|DeepSpeed)")
 
 
+#: What stands at the end of a log that may have been cut within it.
+_LAST_WORD = lazy_compile(r"[\w.,+%-]{1,400}$")
 #: A day near the start of a line, with a time behind it; and how far before the failure it is sought.
 _DAY = lazy_compile(rb"^.{0,40}?(?<!\d)(20[12]\d)[-/](0[1-9]|1[0-2])[-/](0[1-9]|[12]\d|3[01])[T _]\d\d:\d\d:\d\d", re.MULTILINE)
 _SINCE = 64 << 10
@@ -67,6 +69,11 @@ class Place(NamedTuple):
     @property
     def witness(self) -> Witness:
         return self.page.witness(self.offset)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log ends within this line: its last figure may be a part of one."""
+        return self.page.bounds(self.page.index(self.offset))[1] == len(self.page.excerpt.raw) and bool(self.page.cut_off)
 
     @property
     def line(self) -> bytes:
@@ -182,10 +189,12 @@ def _said(row: LineRow, place: Place) -> Iterator[Fact]:
     """The facts that a row reads from a line."""
     _, line_start, line_rest = place.page.around(place.offset)
     text = line_start if row.get("before") else line_rest[len(row["says"]) :]
+    if place.is_cut and not row.get("before"):
+        text = _LAST_WORD.sub("", text)
     if "after" in row:
         text = text.partition(row["after"])[2]
     pairs: list[tuple[str, Value]] = [(row["fact"], row["value"])] if "fact" in row else []
-    if "rest" in row and text.strip():
+    if "rest" in row and text.strip() and not place.is_cut:
         pairs.append((row["rest"], text.strip()[:400]))
     if "keys" in row:
         pairs += settings_dumps.parse_arguments(text, row["keys"])
@@ -193,14 +202,20 @@ def _said(row: LineRow, place: Place) -> Iterator[Fact]:
         texts = values(text)
         texts = texts[-len(row["take"]) :] if row.get("before") else texts
         if row.get("sum"):
-            sizes = [size for size in (grammar_statements.parse_size(value, binary=True) for value in texts) if size is not None]
-            pairs += [(row["take"][0], sum(sizes[1:], sizes[0]))] if sizes else []
+            pairs += [(row["take"][0], _sum([_typed(row["take"][0], value, row) for value in texts]))]
             texts = []
         pairs += [(name, _typed(name, value, row)) for name, value in zip(row["take"], texts, strict=False) if name]
     pairs = [(name, value) for name, value in pairs if value is not None]
     if pairs:
         origin: Origin = "derived" if row.get("hint") else "log"
         yield from (Fact(name, value, origin, place.witness) for name, value in (*pairs, *row.get("also", {}).items()))
+
+
+def _sum(printed: Sequence[Value]) -> Value:
+    """All sizes, or all counts, together; None without any."""
+    sizes = [value for value in printed if isinstance(value, Size)]
+    counts = [value for value in printed if isinstance(value, int)]
+    return sum(sizes[1:], sizes[0]) if sizes else sum(counts) if counts else None
 
 
 def values(text: str) -> list[str]:

@@ -77,7 +77,7 @@ _BYTES_OF_CARD, _BYTES_OF_NODE = 9, 11
 
 @dataclass(slots=True)
 class Point:
-    """One figure: its offset in the page, the offset up to which its line was read, the step of its own line, who printed it."""
+    """One figure: its offset in the page, who printed it, the offset of the row's literal, the step where the row's pattern reads it."""
 
     page: Page
     at: int

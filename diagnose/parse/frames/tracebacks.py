@@ -14,6 +14,8 @@ from diagnose.parse.text.lines import same_stream
 from diagnose.parse.text.prefixes import NOBODY, peel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from diagnose.parse.text.lines import Page, Prefix
 
 REACH = 2000  # lines that are looked through upwards, those of other processes included
@@ -35,7 +37,7 @@ _CUT_PATH = lazy_compile(r"\s*(?:/|~|[A-Za-z]:\\)\S*(?::\d+(?: in)?)?$")  # a pl
 WIDE = 60  # characters that a line has at least which a console cut
 _ARROW = lazy_compile(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
 _BESIDE = lazy_compile(r"\s*\d{1,9}(?: |$)")  # those around it
-_RICH_SOURCE = lazy_compile(r"^\s*(?:❱|-{1,4}>)?\s*\d+\s*(?:│\s*){0,40}")
+_RICH_SOURCE = lazy_compile(r"^\s*(?:❱|-{0,4}>)?\s*\d+\s*(?:[│|]\s*){0,40}")
 _FRAME = lazy_compile(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
 #: A place, or the number of a line, that a notebook in the browser made a link of, as it is copied into Markdown.
 _LINKED = lazy_compile(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
@@ -155,7 +157,7 @@ def _frames(lines: list[tuple[int, str]]) -> tuple[tuple[Frame, ...], tuple[int,
 @lru_cache(maxsize=256)
 def _parse_frames(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
     """Each frame with the index of the line that it ends on."""
-    boxed = any(text.startswith("│") or text.endswith("│") for text in lines)
+    boxed = any(text.startswith("│") or text.endswith("│") for text in lines) or _is_plain_box(lines)
     texts = [_strip_box(text) if boxed else text for text in lines]
     texts = _join_cut_lines(texts)
     texts = _notebook_lines(texts) if any(_ARROW.match(text) for text in texts) else texts
@@ -165,6 +167,11 @@ def _parse_frames(lines: tuple[str, ...]) -> tuple[tuple[Frame, int], ...]:
         if statement.kind == "frame"
     ]
     return tuple((frame, row) for frame, row in pairs if frame is not None)
+
+
+def _is_plain_box(lines: Sequence[str]) -> bool:
+    """Whether these are of rich's box where the console has no characters for lines."""
+    return 2 * sum(text.rstrip().endswith("|") for text in lines) > max(4, len(lines))
 
 
 def _frame(words: tuple[str, ...]) -> Frame | None:
@@ -222,4 +229,4 @@ def _strip_box(text: str) -> str:
     text = text.strip()
     text = text[1:] if text[:1] in ("│", "|") else text
     text = text[:-1].rstrip() if text[-1:] in ("│", "|") else text
-    return "" if re.match(r"\s*\d+\s*│", text) or set(text) <= set("╭╮╰╯─ ") else text
+    return "" if re.match(r"\s*\d+\s*[│|]", text) or set(text) <= set("╭╮╰╯─ +-") else text

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from diagnose.units import Size
 
 
+#: Figures of a card of which the first is a part of the second.
+_PARTS = (("allocated", "capacity"), ("reserved_total", "capacity"), ("free", "capacity"), ("allocated", "reserved_total"))
+
+
 @dataclass(slots=True)
 class Message:
     """What one message says by itself: family, status, and figures by the names of Event.
@@ -48,3 +52,11 @@ class Message:
         if "requested" in self.figures and self.figures["requested"] is None:
             self.facts["log.request_overflow"] = True
             self.reason = self.reason or "request_overflow"
+
+    def contradiction(self) -> tuple[str, str] | None:
+        """The names of two figures that cannot both be true, because the part is larger than the whole; None where nothing is wrong, or
+        where what lends or returns memory behind torch's back explains it."""
+        if {"log.asleep", "log.windows_driver"} & self.facts.keys():
+            return None
+        sizes = ((name, of, self.figures.get(name), self.figures.get(of)) for name, of in _PARTS)
+        return next(((name, of) for name, of, part, whole in sizes if part and whole and whole.bytes and part.low > whole.high), None)
