@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -15,13 +14,14 @@ import accuracy
 import pytest
 from cases import expected, folders, report
 from checkout import ROOT
+from forked import ENTRY, forked
 
 README = ROOT / "README.md"
 #: Pages with transcripts or pictures.
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 #: What a transcript may run; talks are of surfaces that do not answer on standard output.
-PROGRAMS = {"oomdoctor": [sys.executable, "-m", "diagnose"], "grep": ["grep"], "talks": [sys.executable, "benchmarks/talks.py"]}
+PROGRAMS = {"oomdoctor": ENTRY, "talks": "import runpy; runpy.run_path('benchmarks/talks.py', run_name='__main__')"}
 
 #: <!-- in FOLDER: COMMAND [lines A-B] --> and the fenced block that it explains.
 TRANSCRIPT = re.compile(
@@ -38,13 +38,13 @@ def printed(folder: str, command: str) -> list[str]:
     words = [word for word in words if not word.startswith("<")]
     if words == ["accuracy"]:  # what benchmarks/accuracy.py prints, of diagnoses that other tests share
         return accuracy.table([(accuracy.expectation(expected(name)), report(name)) for name in folders()]).split("\n")
-    assert words[0] in PROGRAMS, "nothing else is run"
-    program = PROGRAMS[words[0]]
     env = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     given = (ROOT / folder / stdin).read_text(encoding="utf-8") if stdin else ""
-    done = subprocess.run(
-        [*program, *words[1:]], cwd=ROOT / folder, env=env, input=given, capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    if words[0] == "grep":
+        done = subprocess.run(words, cwd=ROOT / folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    else:
+        assert words[0] in PROGRAMS, "nothing else is run"
+        done = forked(PROGRAMS[words[0]], *words[1:], cwd=ROOT / folder, env=env, input=given.encode())
     assert done.stdout, done.stderr
     return done.stdout.rstrip("\n").split("\n")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from functools import cache
 
 import pytest
 from attacks import ATTACKS, FRAMES, MESSAGE, config, log
@@ -19,6 +20,7 @@ from diagnose.render.parts.view import View
 PLATFORMS: tuple[Platform, ...] = ("slack", "discord", "feishu", "github")
 
 
+@cache
 def job(attack: str) -> Diagnosis:
     """The attack in the log and in a config."""
     return explain(log(attack).encode(), configs=[config(attack)])

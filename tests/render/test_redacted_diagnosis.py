@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from diagnose import explain
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.render.formats import RENDERERS
-from diagnose.render.markup.chat_message import chat
+from diagnose.render.markup.chat_message import Platform, chat
 from diagnose.render.parts import redaction
 from diagnose.render.parts.redaction import Masker
 from diagnose.render.parts.view import View
@@ -60,6 +61,7 @@ SECRETS = {
     "DATABRICKS_TOKEN=dapi0123456789abcdef0123456789abcdef": "dapi0123456789abcdef",
 }
 
+PLATFORMS: tuple[Platform, ...] = ("github", "slack", "discord", "feishu")
 CASES = sorted(case.name for case in CORPUS.iterdir() if (case / "error.log").is_file())
 
 
@@ -75,20 +77,31 @@ def test_whatever_stands_round_a_secret(line: str, before: str, after: str) -> N
     assert SECRETS[line] not in Masker()(f"{before} {line}{after}")
 
 
-@for_each("form", RENDERERS)
-def test_no_format_lets_one_out(form: str) -> None:
-    """All secrets in the log and in the config: in no answer that was masked, its embedded excerpts and its patch included."""
+@cache
+def full_of_secrets() -> Diagnosis:
+    """All secrets in the log and in the config."""
     lines = "\n".join(SECRETS)
     message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB."
     config = "model_name_or_path: meta-llama/Llama-2-7b-hf  # " + "\n# ".join(SECRETS) + "\nstage: sft\ncutoff_len: 4096\n"
-    found = explain(
+    return explain(
         f"{lines}\n{message} {' '.join(list(SECRETS)[:6])}\n{lines}",
         configs=[ConfigSource("/home/inventedalice/train.yaml", config.encode())],
         gpus=1,
     )
-    said = RENDERERS[form](redaction.mask_diagnosis(found), "en", View(verbose=True, budget=True, rules=True))
-    said += "".join(chat(found, platform).text for platform in ("github", "slack", "discord", "feishu")) + chat(found, "slack").patch
+
+
+@for_each("form", RENDERERS)
+def test_no_format_lets_one_out(form: str) -> None:
+    """In no answer that was masked, its embedded excerpts and its patch included."""
+    said = RENDERERS[form](redaction.mask_diagnosis(full_of_secrets()), "en", View(verbose=True, budget=True, rules=True))
     assert not [secret for secret in SECRETS.values() if secret in said]
+
+
+@for_each("platform", PLATFORMS)
+def test_no_message_lets_one_out(platform: Platform) -> None:
+    """Masked on the way into a chat, the patch beside it too."""
+    message = chat(full_of_secrets(), platform)
+    assert not [secret for secret in SECRETS.values() if secret in message.text + message.patch]
 
 
 @pytest.mark.parametrize("name", sample(CASES, 24))

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from collected import for_each
+from forked import ENTRY, forked
 from snapshots_made import (
     GIB,
     LOGITS,
@@ -268,13 +269,13 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     log, file = tmp_path / "e.log", tmp_path / "s.pickle"
     log.write_text(LOG)
     file.write_bytes(pickle.dumps(made()))
-    words = [sys.executable, "-m", "diagnose", "explain", str(log), "--lang", "en", "--format", "json"]
-    done = subprocess.run([*words, "--snapshot", str(file)], capture_output=True, text=True, check=False)
+    words = (ENTRY, "explain", str(log), "--lang", "en", "--format", "json")
+    done = forked(*words, "--snapshot", str(file), cwd=tmp_path)
     assert done.returncode == 0 and json.loads(done.stdout)["snapshot"]["failure"]["requested"]["high"] >= LOGITS
     file.write_bytes(b"\x80\x04cos\nsystem\n.")
-    done = subprocess.run([*words, "--snapshot", str(file)], capture_output=True, text=True, check=False)
+    done = forked(*words, "--snapshot", str(file), cwd=tmp_path)
     assert done.returncode == 0 and "refused" in done.stderr and done.stderr.count("\n") == 1
-    done = subprocess.run([*words, "--snapshot", str(tmp_path / "none"), "--strict"], capture_output=True, text=True, check=False)
+    done = forked(*words, "--snapshot", str(tmp_path / "none"), "--strict", cwd=tmp_path)
     assert done.returncode == 2 and "Traceback" not in done.stderr
 
 
@@ -332,8 +333,8 @@ def test_a_snapshot_alone_that_cannot_be_read_is_an_error() -> None:
 
 def test_a_snapshot_alone_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "oom.pickle").write_bytes(pickle.dumps(made()))
-    command = [sys.executable, "-m", "diagnose.surfaces.cli.entry", "explain", "--snapshot"]
-    done = subprocess.run([*command, "oom.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    command = (ENTRY, "explain", "--snapshot")
+    done = forked(*command, "oom.pickle", "--lang", "en", cwd=tmp_path)
     assert done.returncode == 0 and "3.91 GiB requested" in done.stdout and not done.stderr
-    missing = subprocess.run([*command, "no.pickle", "--lang", "en"], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    missing = forked(*command, "no.pickle", "--lang", "en", cwd=tmp_path)
     assert missing.returncode == 2 and not missing.stdout and missing.stderr.count("\n") == 1

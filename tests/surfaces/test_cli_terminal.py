@@ -15,20 +15,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from checkout import ROOT
 from collected import for_each
+from forked import ENTRY, forked
 from terminals import Terminal
 
 from diagnose.render.parts import view
-
-ENTRY = "from diagnose.surfaces.cli.entry import run; run()"
 
 
 def ran(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR")}
-    return subprocess.run(
-        [sys.executable, "-c", ENTRY, *words], env={**kept, "LC_ALL": "C.UTF-8", **env}, capture_output=True, text=True, check=False
-    )
+    return forked(ENTRY, *words, cwd=ROOT, env={**kept, "LC_ALL": "C.UTF-8", **env})
 
 
 # -- colour

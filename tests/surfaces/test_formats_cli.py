@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from checkout import ROOT
+from forked import ENTRY, forked
 
 CASE = ROOT / "corpus" / "llamafactory-6800"
 
 
 def oomdoctor(*words: str, cwd: Path = CASE) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        [sys.executable, "-m", "diagnose", *words], cwd=cwd, env=env, capture_output=True, text=True, encoding="utf-8", check=False
-    )
+    return forked(ENTRY, *words, cwd=cwd, env={**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8"})
 
 
 def test_a_page_is_written_with_the_contracts_status() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from cases import CORPUS
 from collected import for_each
-from serving import ENTRY, SHORT
+from forked import ENTRY, forked
+from serving import SHORT
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full, and limits of POSIX")
 
@@ -24,13 +24,10 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
 """
 
 
-def left(*words: str, cwd: Path, limit: int | None = None, stdout: int = subprocess.PIPE) -> tuple[int, list[str]]:
+def left(*words: str, cwd: Path, limit: int | None = None, stdout: int | None = None) -> tuple[int, list[str]]:
     """The exit status, and the sentences on standard error but the one on how logs are sorted."""
     start = [ENTRY] if limit is None else [LIMITED + ENTRY, str(limit)]
-    env = {**os.environ, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        [sys.executable, "-c", *start, *words], cwd=cwd, stdout=stdout, stderr=subprocess.PIPE, text=True, env=env, timeout=120, check=False
-    )
+    done = forked(*start, *words, cwd=cwd, stdout=stdout)
     return done.returncode, [line for line in done.stderr.splitlines() if "is a job of its own" not in line]
 
 
@@ -101,9 +98,7 @@ def test_an_export_of_tables_names_its_folder(limit: int, jobs: Path) -> None:
         "try: Store.open(Path('s.duckdb')).export_tables(Path('tables'))\n"
         "except UserError as error: print(error, file=sys.stderr); sys.exit(2)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED + code, str(limit)], cwd=jobs, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = forked(LIMITED + code, str(limit), cwd=jobs)
     assert done.returncode == 2 and done.stderr.startswith("tables: cannot be written (File too large)"), done.stderr
     assert not list((jobs / "tables").glob(".*"))
     assert left("triage", "jobs", "--store", "s.duckdb", "--export", "tables", cwd=jobs)[0] == 0
@@ -121,7 +116,7 @@ def test_pages_that_do_not_fit(jobs: Path) -> None:
         "try: report_files.write_html(store, summarize(store, 'fingerprint', None), Path('r.html'))\n"
         "except OSError as error: sys.exit(error.errno)\n"
     )
-    done = subprocess.run([sys.executable, "-c", LIMITED + code, "1000"], cwd=jobs, capture_output=True, text=True, timeout=60, check=False)
+    done = forked(LIMITED + code, "1000", cwd=jobs)
     assert (done.returncode, done.stderr) == (27, "")
     assert (jobs / "r.html").read_text() == before and not list(jobs.rglob(".*.part"))
 
@@ -129,8 +124,6 @@ def test_pages_that_do_not_fit(jobs: Path) -> None:
 def test_the_log_of_run(tmp_path: Path) -> None:
     """The command goes on to its own end, and its output is shown."""
     printing = "print('x' * 1000); raise SystemExit(3)"
-    env = {**os.environ, "LC_ALL": "C.UTF-8"}
-    words = [sys.executable, "-c", LIMITED + ENTRY, "100", "run", "--log", "r.log", "--", sys.executable, "-c", printing]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, env=env, timeout=60, check=False)
+    done = forked(LIMITED + ENTRY, "100", "run", "--log", "r.log", "--", sys.executable, "-c", printing, cwd=tmp_path)
     assert done.returncode == 3 and done.stdout == "x" * 1000 + "\n"
     assert "File too large" in done.stderr and "Traceback" not in done.stderr

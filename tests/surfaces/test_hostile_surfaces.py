@@ -19,10 +19,11 @@ import httpx
 import pytest
 from attacks import EVERYTHING, MESSAGE, ORDERS, config, log
 from collected import for_each
+from forked import ENTRY, forked
 from listening import listening
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import TextContent
-from serving import ENTRY, Server, post, reply, serving
+from serving import Server, post, reply, serving
 from sweep import sample
 
 from diagnose.render.formats import RENDERERS
@@ -38,34 +39,15 @@ def harmless(text: str) -> bool:
     return not HARMFUL.search(text.replace("@\u200b", "@").replace("\r\n", "\n"))
 
 
-def ran(*words: str, cwd: Path, text: bytes = b"", **env: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*PROGRAM, *words], cwd=cwd, input=text, capture_output=True, env={**ENVIRONMENT, **env}, timeout=120, check=False
-    )
-
-
 @pytest.mark.parametrize("form", RENDERERS)
 def test_the_command_line(form: str, tmp_path: Path) -> None:
     """The log on standard input, a config beside it, names of files that are attacks too."""
     evil = "\x1b]0;x\x07<img src=x>\u202e.yaml"
     (tmp_path / evil).write_bytes(config(EVERYTHING))
-    done = ran(
-        "explain",
-        "-",
-        "--config",
-        evil,
-        "--format",
-        form,
-        "--patch",
-        "out.patch",
-        "--lang",
-        "en",
-        cwd=tmp_path,
-        text=log(EVERYTHING).encode(),
-    )
-    said = done.stdout.decode()
-    assert done.returncode == 0 and "4.64 GiB" in said and harmless(said) and harmless(done.stderr.decode())
-    assert b"Traceback" not in done.stderr
+    words = ("explain", "-", "--config", evil, "--format", form, "--patch", "out.patch", "--lang", "en")
+    done = forked(ENTRY, *words, cwd=tmp_path, env=ENVIRONMENT, input=log(EVERYTHING).encode())
+    assert done.returncode == 0 and "4.64 GiB" in done.stdout and harmless(done.stdout) and harmless(done.stderr)
+    assert "Traceback" not in done.stderr
 
 
 def test_run(tmp_path: Path) -> None:
@@ -73,7 +55,8 @@ def test_run(tmp_path: Path) -> None:
     printed = log(EVERYTHING).encode()
     (tmp_path / "printed").write_bytes(printed)
     dying = "import os, sys; os.write(1, open('printed', 'rb').read()); sys.exit(1)"
-    done = ran("run", "--log", "kept.log", "--lang", "en", "--", sys.executable, "-c", dying, cwd=tmp_path)
+    words = [*PROGRAM, "run", "--log", "kept.log", "--lang", "en", "--", sys.executable, "-c", dying]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, env=ENVIRONMENT, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (1, printed)
     assert b"OUT OF MEMORY" in done.stderr and harmless(done.stderr.decode())
 
@@ -107,7 +90,7 @@ def test_the_page_and_the_api() -> None:
 
 def test_an_agent() -> None:
     """Orders in a log reach the model as the log's words between marks, or not at all; tools and their results stay the same."""
-    calm, evil = asyncio.run(_asked(log("nothing of note"))), asyncio.run(_asked(log(EVERYTHING)))
+    calm, evil = asyncio.run(_asked(log("nothing of note"), log(EVERYTHING)))
     words = "\n".join(part.text for part in evil.content if isinstance(part, TextContent))
     assert "4.64 GiB" in words and harmless(words)
     assert ORDERS not in re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", words, flags=re.DOTALL))
@@ -116,11 +99,15 @@ def test_an_agent() -> None:
         assert _advice(evil.structured_content[part]) == _advice(calm.structured_content[part])
 
 
-async def _asked(text: str) -> Any:
+async def _asked(*logs: str) -> list[Any]:
+    """The answers; the tools are what they were after each."""
     program = StdioServerParameters(command=sys.executable, args=["-c", ENTRY, "mcp"], env=ENVIRONMENT)
+    answers = []
     async with Client(stdio_client(program)) as client:
-        assert [tool.name for tool in (await client.list_tools()).tools] == ["explain_oom", "check_config", "what_if", "show_rule"]
-        return await client.call_tool("explain_oom", {"text": text})
+        for text in logs:
+            answers.append(await client.call_tool("explain_oom", {"text": text}))
+            assert [tool.name for tool in (await client.list_tools()).tools] == ["explain_oom", "check_config", "what_if", "show_rule"]
+    return answers
 
 
 def _advice(part: Any) -> Any:

@@ -300,9 +300,11 @@ def test_a_process_that_died_while_idle_is_replaced_and_the_question_answered(cr
                 os.kill(number, signal.SIGKILL)
             await asyncio.sleep(0.3)
             assert (await crew.answer(ASKED)).data
-        asked = asyncio.create_task(crew.answer(SLOW))
+        (worker,) = crew._workers
+        os.kill(worker.process.pid, signal.SIGSTOP)  # so that it cannot have answered before it dies
+        asked = asyncio.create_task(crew.answer(ASKED))
         await asyncio.sleep(0.1)
-        crew._workers[0].process.kill()
+        worker.process.kill()
         assert (await asked).data
 
     asyncio.run(all_of_it())

@@ -1,0 +1,129 @@
+"""Python programs with `oomdoctor` in them as processes, forked from one that has imported it: a fifth of the CPU of a start.
+
+Descriptors, folder, environment, limits, signals and exit status are each process's own. What an interpreter does before the program's
+first line is not tested: a test of closed streams, missing packages or Python's own variables starts one.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from checkout import ROOT
+
+ENTRY = "from diagnose.surfaces.cli.entry import run; run()"
+SECONDS = 120.0
+#: What a pipe holds without a reader.
+MOST_INPUT = 1 << 16
+
+
+def forked(
+    code: str, *words: str, cwd: Path, env: Mapping[str, str] | None = None, input: bytes = b"", stdout: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What `python -c CODE WORDS` in this folder prints and leaves with; `stdout` is a descriptor that its output goes to instead."""
+    done = forked_bytes(code, *words, cwd=cwd, env=env, input=input, stdout=stdout)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def forked_bytes(
+    code: str, *words: str, cwd: Path, env: Mapping[str, str] | None = None, input: bytes = b"", stdout: int | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """The same, not decoded."""
+    assert len(input) <= MOST_INPUT
+    pipes = [os.pipe() for _ in range(3)]
+    (stdin, feed), (out, to_out), (err, to_err) = pipes
+    os.write(feed, input)
+    os.close(feed)
+    asked = {"code": code, "words": words, "cwd": str(cwd), "env": dict(env or {**os.environ, "LC_ALL": "C.UTF-8"})}
+    connection = _origin()
+    data = json.dumps(asked).encode() + b"\n"
+    sent = socket.send_fds(connection, [data], [stdin, to_out if stdout is None else stdout, to_err])
+    connection.sendall(data[sent:])
+    for end in (stdin, to_out, to_err):
+        os.close(end)
+    with ThreadPoolExecutor(2) as readers:
+        printed, complained = readers.map(_drained, (out, err))
+    return subprocess.CompletedProcess([code, *words], int(connection.recv(16)), printed, complained)
+
+
+def _drained(end: int) -> bytes:
+    with open(end, "rb") as pipe:
+        return pipe.read()
+
+
+@cache
+def _origin() -> socket.socket:
+    """The other end is the process that all others are forked from; it ends when this one does."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(SECONDS)
+    paths = os.pathsep.join([str(Path(__file__).parent), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-c", f"import forked; forked.fork_for_ever({theirs.fileno()})"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[theirs.fileno()],
+        env={**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": paths},
+    )  # fmt: skip
+    theirs.close()
+
+    def end() -> None:
+        ours.close()
+        process.communicate()
+
+    atexit.register(end)
+    return ours
+
+
+def fork_for_ever(number: int) -> None:
+    """Answer each request on this descriptor with the exit status of the process made for it."""
+    _warm_up()
+    gc.freeze()
+    connection = socket.socket(fileno=number)
+    while True:
+        data, ends, *_ = socket.recv_fds(connection, 1 << 20, 3)
+        if not data:
+            return
+        while not data.endswith(b"\n"):
+            data += connection.recv(1 << 20)
+        child = os.fork()
+        if not child:
+            connection.close()
+            for target, end in enumerate(ends):
+                os.dup2(end, target)
+                os.close(end)
+            _become(**json.loads(data))
+            return
+        for end in ends:
+            os.close(end)
+        _, status = os.waitpid(child, 0)
+        connection.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+
+
+def _warm_up() -> None:
+    """Import what commands import when they run, and read rules and grammars."""
+    from diagnose.cluster.report import report_files  # noqa: F401
+    from diagnose.cluster.run import triage_run  # noqa: F401
+    from diagnose.pipeline import explain
+    from diagnose.render.formats import RENDERERS
+    from diagnose.render.parts.view import View
+    from diagnose.surfaces.cli import commands, usage  # noqa: F401
+
+    case = ROOT / "corpus" / "llamafactory-6800"
+    found = explain(case / "error.log", configs=[case / "qwen2vl_dpo.yaml"])
+    for render in RENDERERS.values():
+        render(found, "en", View())
+
+
+def _become(code: str, words: list[str], cwd: str, env: dict[str, str]) -> None:
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv = ["-c", *words]
+    exec(code, {"__name__": "__main__"})
