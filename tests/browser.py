@@ -22,7 +22,7 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """One page of a browser in which no script of the page runs."""
+    """A browser with one page, in which no script of the page runs."""
 
     def __init__(self, profile: Path) -> None:
         theirs_in, ours_out = os.pipe()
@@ -48,8 +48,16 @@ class Browser:
             os.close(fd)
         self._out, self._in, self._read, self._number = ours_out, ours_in, b"", 0
         self.events: list[dict[str, Any]] = []
-        self._session = ""
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self._context = ""
+        self.start_over()
+
+    def start_over(self) -> None:
+        """A new page that shares nothing with the one before: no cookie, no cache, no setting, no event."""
+        self._session, self.events = "", []
+        if self._context:
+            self.call("Target.disposeBrowserContext", browserContextId=self._context)
+        self._context = self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=self._context)["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Log", "DOM", "Runtime"):
             self.call(f"{domain}.enable")
@@ -90,7 +98,7 @@ class Browser:
             self._read += part
         one, _, self._read = self._read.partition(b"\0")
         message: dict[str, Any] = json.loads(one)
-        if "method" in message:
+        if "method" in message and message.get("sessionId", "") == self._session:
             self.events.append(message)
         return message
 

@@ -20,6 +20,7 @@ from sweep import examples
 
 if TYPE_CHECKING:
     import httpx
+    from browser import Browser
     from chatting import Kept
     from serving import Server
 
@@ -73,6 +74,16 @@ def oomdoctor(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     return run
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser for a module, whose tests each start over in it."""
+    from browser import Browser
+
+    held = Browser(tmp_path_factory.mktemp("chrome"))
+    yield held
+    held.close()
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import Browser, chromium
-from clusters import cluster
+from clusters import cluster, report_of_ten_thousand
 from collected import for_each
 
 from diagnose.cluster.report.group_queries import summarize
@@ -29,13 +28,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
+def browser(chrome: Browser) -> Browser:
     """A browser with scripts, that keeps an account of what it asks for."""
-    held = Browser(tmp_path / "profile")
-    held.call("Emulation.setScriptExecutionDisabled", value=False)
-    held.call("Network.enable")
-    yield held
-    held.close()
+    chrome.start_over()
+    chrome.call("Emulation.setScriptExecutionDisabled", value=False)
+    chrome.call("Network.enable")
+    return chrome
 
 
 def asked(browser: Browser) -> set[str]:
@@ -201,12 +199,9 @@ def test_print(report: Path, browser: Browser) -> None:
     assert pdf.startswith(b"%PDF") and 2 <= pdf.count(b"/Type /Page\n") <= 16
 
 
-def test_ten_thousand_failures_open_at_once(tmp_path: Path, browser: Browser) -> None:
+def test_ten_thousand_failures_open_at_once(browser: Browser) -> None:
     """Seconds on a busy machine, a fraction of one on an idle one; sorting them all as well."""
-    store = cluster(10_000, failing=1.0)
-    target = tmp_path / "report.html"
-    write_html(store, summarize(store), target)
-    browser.go(target.as_uri())
+    browser.go((report_of_ten_thousand() / "report.html").as_uri())
     timing: dict[str, Any] = browser.value("performance.getEntriesByType('navigation')[0].toJSON()")
     assert timing["loadEventEnd"] < 5000
     assert browser.value("document.querySelectorAll('#list-jobs tbody tr').length") == 10_000

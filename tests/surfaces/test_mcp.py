@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent
-from serving import CONFIGS, ENTRY, LOG, command, is_problem, post, serving
+from serving import CONFIGS, ENTRY, LOG, Server, command, is_problem, post, serving
 from serving import SHORT as MESSAGE
 
 from diagnose.render.data.typed_report import Report, model
@@ -254,19 +254,24 @@ def test_nothing_but_protocol_on_standard_output() -> None:
     assert b"Traceback" not in complaints and SECRET.encode() not in complaints
 
 
-def test_streamable_http() -> None:
+@pytest.fixture(scope="module")
+def over_http() -> Iterator[Server]:
     with serving("--http", command="mcp") as held:
-        assert held.url.endswith("/mcp")
+        yield held
 
-        async def conversation() -> Any:
-            async with Client(held.url) as client:
-                return await client.call_tool("check_config", JOB)
 
-        assert Report.model_validate(asyncio.run(conversation()).structured_content).check is not None
-        foreign = httpx.post(held.url, json={}, headers={"host": "evil.example"}, trust_env=False)
-        assert 400 <= foreign.status_code < 500, "a name that was rebound to this address is turned away"
-        large = httpx.post(held.url, content=b"x" * (20 << 20), headers={"content-type": "application/json"}, trust_env=False)
-        assert large.status_code == 413
+def test_streamable_http(over_http: Server) -> None:
+    assert over_http.url.endswith("/mcp")
+
+    async def conversation() -> Any:
+        async with Client(over_http.url) as client:
+            return await client.call_tool("check_config", JOB)
+
+    assert Report.model_validate(asyncio.run(conversation()).structured_content).check is not None
+    foreign = httpx.post(over_http.url, json={}, headers={"host": "evil.example"}, trust_env=False)
+    assert 400 <= foreign.status_code < 500, "a name that was rebound to this address is turned away"
+    large = httpx.post(over_http.url, content=b"x" * (20 << 20), headers={"content-type": "application/json"}, trust_env=False)
+    assert large.status_code == 413
 
 
 def soon(status: int, ask: Callable[[], httpx.Response]) -> httpx.Response:
@@ -279,36 +284,36 @@ def soon(status: int, ask: Callable[[], httpx.Response]) -> httpx.Response:
     return answer
 
 
-def test_strangers_over_http() -> None:
+def test_strangers_over_http(over_http: Server) -> None:
     """What is no JSON-RPC is refused in a sentence, nothing is held open, and one slow client leaves room for the others."""
     wanted = "application/json, text/event-stream"
     kind = {"content-type": "application/json", "accept": wanted}
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    with serving("--http", command="mcp") as held, httpx.Client(trust_env=False, headers=kind, timeout=30) as client:
+    with httpx.Client(trust_env=False, headers=kind, timeout=30) as client:
         for body in (b"", b"\xff", b"{", b"1", b"[" * 100_000, b'{"a":' * 100_000, b"[{}]"):
-            told = client.post(held.url, content=body)
+            told = client.post(over_http.url, content=body)
             assert told.status_code == 400 and told.json()["error"]["code"] in (-32700, -32602) and "Traceback" not in told.text
         for method in ("GET", "DELETE", "PUT"):
-            told = client.request(method, held.url)
+            told = client.request(method, over_http.url)
             assert is_problem(told, 405)["detail"] and told.headers["allow"] == "POST"
         greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        assert {client.post(held.url, json=greeting).status_code for _ in range(50)} == {200}  # each a session that is forgotten
+        assert {client.post(over_http.url, json=greeting).status_code for _ in range(50)} == {200}  # each a session that is forgotten
         slow: list[socket.socket] = []
 
         def crowded() -> httpx.Response:
             """One more slow client (a place that was about to be free may have gone to nobody), then one of ours."""
-            slow.append(held.raw(post("/mcp", 1000, f"Accept: {wanted}\n"), b"{"))
-            return client.post(held.url, json=greeting)
+            slow.append(over_http.raw(post("/mcp", 1000, f"Accept: {wanted}\n"), b"{"))
+            return client.post(over_http.url, json=greeting)
 
         try:
             is_problem(soon(429, crowded), 429)
             if sys.platform == "linux":  # which has many loopback addresses
                 with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.9"), headers=kind, timeout=30) as other:
-                    assert other.post(held.url, json=greeting).status_code == 200
+                    assert other.post(over_http.url, json=greeting).status_code == 200
         finally:
             for connection in slow:
                 connection.close()
-        assert soon(200, lambda: client.post(held.url, json=greeting)).status_code == 200
+        assert soon(200, lambda: client.post(over_http.url, json=greeting)).status_code == 200
 
 
 def test_without_the_extra_it_is_one_sentence_and_2() -> None:
@@ -361,15 +366,15 @@ def test_every_line_on_standard_input_is_answered() -> None:
         assert process.wait(10) == 0 and process.stderr.read() == b""
 
 
-def test_every_body_over_http_is_answered() -> None:
-    with serving("--http", command="mcp") as server, httpx.Client(trust_env=False, timeout=60) as client:
+def test_every_body_over_http_is_answered(over_http: Server) -> None:
+    with httpx.Client(trust_env=False, timeout=60) as client:
         headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
         for body in SURROGATES:
-            answer = client.post(server.url, content=body, headers=headers)
+            answer = client.post(over_http.url, content=body, headers=headers)
             assert answer.status_code in (200, 400, 404) and answer.json()["id"] == 7, answer.text
             assert ("result" in answer.json()) or "error" in answer.json()
         for body in ("nonsense", "[" * 100_000, '{"jsonrpc":"2.0","id":9}'):
-            assert client.post(server.url, content=body, headers=headers).status_code == 400
+            assert client.post(over_http.url, content=body, headers=headers).status_code == 400
 
 
 @given(st.text(st.sampled_from('\\ud8DcC0aF"x'), max_size=40))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,9 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not inst
 
 
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
-    held = Browser(tmp_path / "profile")
-    yield held
-    held.close()
+def browser(chrome: Browser) -> Browser:
+    chrome.start_over()
+    return chrome
 
 
 def test_paste_submit_read_copy_apply(server: Server, browser: Browser, tmp_path: Path) -> None:
