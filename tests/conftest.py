@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,12 @@ settings.register_profile("ci", deadline=None, derandomize=True, max_examples=ex
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+#: Modules with the longest waits, the longest first.
+WAITING = ("test_ray", "test_serve_limits", "test_hostile_surfaces", "test_serve_parts", "test_action", "test_run_command", "test_wheel")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until everything is collected: nothing that imports make is garbage
     if not hasattr(config, "workerinput"):
         os.environ[cases.SHARED] = tempfile.mkdtemp(prefix="oomdoctor-tests-")
 
@@ -41,10 +47,26 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(os.environ.pop(cases.SHARED), ignore_errors=True)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Modules that wait for processes and networks come first in the slices of the workers, so that the end of a run is many short tests,
+    which idle workers take over from the others."""
+    if not hasattr(config, "workerinput"):
+        return
+    workers = config.workerinput["workercount"]
+    slices: list[list[pytest.Item]] = [[] for _ in range(workers)]
+    for number, module in enumerate(WAITING):
+        slices[number % workers] += [item for item in items if item.path.stem == module]
+    others = iter([item for item in items if item.path.stem not in WAITING])
+    for part in slices:
+        part.extend(islice(others, len(items) // workers - len(part)))
+    items[:] = [*chain(*slices), *others]
+
+
 def pytest_collection_finish() -> None:
     """As in a process of the command (diagnose/surfaces/cli/entry.py): no collection visits again what stays for the whole run."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(100_000, 20, 20)
 
 
@@ -96,16 +118,16 @@ def crew() -> Iterator[Kept]:
     held.end()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """`oomdoctor serve` with one worker and small requests, for a module."""
+    """`oomdoctor serve` with one worker and small requests, for all modules: it remembers nothing of a request."""
     from serving import serving
 
     with serving("--workers", "1", "--max-mib", "2") as held:
         yield held
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def client(server: Server) -> Iterator[httpx.Client]:
     """A client of it."""
     import httpx

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,17 @@ from diagnose.cluster.run.triage_run import Run, RunPlan
 from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
 
-ray = pytest.importorskip("ray", reason="there is no wheel of ray for this Python or system")
+
+@pytest.fixture(scope="module")
+def ray() -> Any:
+    """Imported by the worker that needs it: it takes half a second."""
+    import ray
+
+    return ray
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster(ray: Any) -> Iterator[Any]:
     """Ray on this machine, without anything left in the home folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
@@ -39,7 +46,11 @@ def run(path: Path, top: Path, **plan: Any) -> dict[str, list[tuple[Any, ...]]]:
         store.close()
 
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("still")]  # warnings of ray's own
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of ray's own
+    pytest.mark.usefixtures("still"),
+    pytest.mark.skipif(find_spec("ray") is None, reason="there is no wheel of ray for this Python or system"),
+]
 
 
 def test_rows_are_those_of_the_local_engine(cluster: Any, tmp_path: Path) -> None:
@@ -67,7 +78,7 @@ def test_without_partitions_results_come_straight_to_the_database(cluster: Any, 
     assert run(tmp_path / "ray.duckdb", top, engine="ray", workers=1) == run(tmp_path / "local.duckdb", top, workers=1)
 
 
-def test_a_cluster_that_cannot_be_reached_is_a_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cluster_that_cannot_be_reached_is_a_sentence(ray: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refused(**_: Any) -> None:
         raise ConnectionError("ray refused\nand said more")
 

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,12 @@ from collected import for_each
 from listening import listening
 from serving import LOG, SHORT, Server, command, is_problem, post, reply, serving
 
-#: A diagnosis of many seconds.
-SLOW_BODY = json.dumps({"text": "".join(LOG.replace("[rank3]", f"[rank{number}]") for number in range(2000))[: 15 << 20]}).encode()
+
+@cache
+def slow_body() -> bytes:
+    """Asks for a diagnosis of many seconds."""
+    return json.dumps({"text": "".join(LOG.replace("[rank3]", f"[rank{number}]") for number in range(2000))[: 15 << 20]}).encode()
+
 
 # -- limits of time and number
 
@@ -143,15 +148,18 @@ def test_a_signal_lets_what_was_begun_finish(told: signal.Signals) -> None:
         assert server.process.wait(30) == 0
 
 
-STUBBORN: dict[str, tuple[str, bytes]] = {
-    "nothing": ("", b""),
-    "half a head": ("POST /api/explain HTTP/1.1\nHost: x\nX-Slow: ", b""),
-    "half a body": (post("/api/explain", 1000), b"half"),
-    "half a body of chunks": ("POST / HTTP/1.1\nHost: x\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n", b"4\r\nhalf\r\n"),
-    "a body that is refused": (post("/api/explain", 1 << 30), b"half"),
-    "a slow reader": ("GET /openapi.json HTTP/1.1\nHost: x\n\n" * 2000, b""),
-    "an answer that takes long": (post("/api/explain", len(SLOW_BODY)), SLOW_BODY),
-}
+def stubborn() -> dict[str, tuple[str, bytes]]:
+    """Connections that would last: head and body."""
+    chunks = "POST / HTTP/1.1\nHost: x\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n"
+    return {
+        "nothing": ("", b""),
+        "half a head": ("POST /api/explain HTTP/1.1\nHost: x\nX-Slow: ", b""),
+        "half a body": (post("/api/explain", 1000), b"half"),
+        "half a body of chunks": (chunks, b"4\r\nhalf\r\n"),
+        "a body that is refused": (post("/api/explain", 1 << 30), b"half"),
+        "a slow reader": ("GET /openapi.json HTTP/1.1\nHost: x\n\n" * 2000, b""),
+        "an answer that takes long": (post("/api/explain", len(slow_body())), slow_body()),
+    }
 
 
 @pytest.mark.parametrize(
@@ -161,7 +169,7 @@ STUBBORN: dict[str, tuple[str, bytes]] = {
 def test_a_signal_ends_it_in_five_seconds_whoever_is_connected(surface: str, told: list[signal.Signals]) -> None:
     """With 0, without a word, and no process is left."""
     with listening(surface) as server, contextlib.ExitStack() as connections:
-        for head, body in STUBBORN.values():
+        for head, body in stubborn().values():
             path = {"mcp": "/mcp", "bot feishu": "/feishu/events", "bot slack": "/slack/events"}.get(surface, "/api/explain")
             connections.enter_context(server.raw(head.replace("/api/explain", path), body))
         with httpx.Client(trust_env=False) as client:

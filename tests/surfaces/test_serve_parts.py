@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, MutableMapping
+from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,12 @@ from diagnose.surfaces.server.worker_answer import answer_question
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, Worker, WorkerPool
 
 ASKED = Question(logs=(("", LOG),))
-#: Takes seconds.
-SLOW = Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(3000))),))
+
+
+@cache
+def slow() -> Question:
+    """Takes seconds to answer."""
+    return Question(logs=(("", "".join(LOG.replace("rank3", f"rank{n}") for n in range(3000))),))
 
 
 # -- the gate
@@ -342,7 +347,7 @@ def test_questions_of_a_pool_that_closes_are_refused(crew: WorkerPool) -> None:
 
     async def all_of_it() -> list[Any]:
         await crew.start()
-        asked = [asyncio.create_task(crew.answer(SLOW)) for _ in range(2)]
+        asked = [asyncio.create_task(crew.answer(slow())) for _ in range(2)]
         await asyncio.sleep(0.1)
         begun = time.monotonic()
         await asyncio.to_thread(crew.close)
@@ -357,8 +362,8 @@ def test_questions_of_a_pool_that_closes_are_refused(crew: WorkerPool) -> None:
 def test_a_process_ends_with_its_server_whatever_it_is_doing() -> None:
     """The server is killed while its worker diagnoses."""
     code = (
-        "import asyncio, os\nfrom test_serve_parts import SLOW, Worker\n"
-        "worker = Worker(); worker.pipe.send(SLOW); print(worker.process.pid, flush=True); os.kill(os.getpid(), 9)"
+        "import asyncio, os\nfrom test_serve_parts import Worker, slow\n"
+        "worker = Worker(); worker.pipe.send(slow()); print(worker.process.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     done = subprocess.run(
@@ -383,7 +388,7 @@ def test_time_is_up_and_the_next_one_is_answered(crew: WorkerPool) -> None:
         first = crew._workers[0].process.pid
         crew.seconds = 0.05
         with pytest.raises(Stopped):
-            await crew.answer(SLOW)
+            await crew.answer(slow())
         crew.seconds = 20
         assert (await crew.answer(ASKED)).data and crew._workers[0].process.pid != first
 
