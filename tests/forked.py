@@ -10,6 +10,7 @@ import atexit
 import gc
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +22,8 @@ from pathlib import Path
 from checkout import ROOT
 
 ENTRY = "from diagnose.surfaces.cli.entry import run; run()"
-SECONDS = 120.0
+#: After these the system ends a process.
+SECONDS = 120
 #: What a pipe holds without a reader.
 MOST_INPUT = 1 << 16
 
@@ -64,7 +66,7 @@ def _drained(end: int) -> bytes:
 def _origin() -> socket.socket:
     """The other end is the process that all others are forked from; it ends when this one does."""
     ours, theirs = socket.socketpair()
-    ours.settimeout(SECONDS)
+    ours.settimeout(2 * SECONDS)
     paths = os.pathsep.join([str(Path(__file__).parent), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         [sys.executable, "-c", f"import forked; forked.fork_for_ever({theirs.fileno()})"],
@@ -122,6 +124,7 @@ def _warm_up() -> None:
 
 
 def _become(code: str, words: list[str], cwd: str, env: dict[str, str]) -> None:
+    signal.alarm(SECONDS)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
