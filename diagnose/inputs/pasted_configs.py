@@ -32,6 +32,7 @@ MARGIN = 32 << 10  # bytes at either end that are searched for a person's senten
 BLOCK = 128 << 10  # characters of one block
 BLOCKS, CONFIGS = 64, 8  # blocks examined and configs accepted of one page
 MIN_KEYS = 3  # keys of an unfenced YAML block
+LINE = 16 << 10  # characters of a line that are searched for a command in a sentence
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
 #: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person.
@@ -50,8 +51,11 @@ _SECTION = re.compile(r"\[[a-z_][\w.-]{0,80}\]\s*$")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
 _INTRODUCES = re.compile(r"[:：]\s*$|^#|>\s*$|^\*\*")
-_SHELL = re.compile(r"\s*(?:#|export |set |cd |source |module |conda |[A-Za-z_]\w{0,60}=|done|fi|for |if )")
-_OPTION = re.compile(r"\s{0,16}--[A-Za-z]")
+_OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
+_CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
+#: Where a sentence may go on with a command: behind a colon, or within backticks.
+_QUOTES_COMMAND = re.compile(r"(?<!`)`(?!`)|[:：] {0,4}")
+_HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _OUTPUT = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
@@ -99,10 +103,11 @@ def is_page(log: Scanned) -> bool:
 
 
 def _strip_quote(line: str) -> str:
-    """A line without quotation marks (`>`), and without the backtick of a code span that continues over several lines."""
+    """A line without quotation marks (`>`), and without the backtick of a code span that continues over several lines; one behind a blank
+    continues a command of PowerShell."""
     quote = _QUOTE.match(line) if line.lstrip().startswith(">") else None
     line = line[quote.end() :].rstrip("\r") if quote else line.rstrip("\r")
-    return line.removeprefix("`").removesuffix("`") if line.count("`") == 1 else line
+    return line.removeprefix("`").removesuffix("`") if line.count("`") == 1 and not line.endswith((" `", "\t`")) else line
 
 
 def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Iterator[Block]:
@@ -118,11 +123,14 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             index, previous = end + 1, ""
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
-        end = _end_of_unfenced(lines, index) if is_separate and _is_prose(previous) else index
+        begins = is_separate or _is_command(lines, index)
+        end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
             yield Block(first + index, "\n".join(_rejoin_lines(lines[index:end])).rstrip(), named_file=_named_file(lines, index))
             index, previous = end, lines[end - 1]
             continue
+        if _is_prose(previous) and (command := _quoted_command(line)):
+            yield Block(first + index, command, named_file=_named_file(lines, index))
         previous = line if line.strip() else previous
         index += 1
 
@@ -162,10 +170,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
             (end for end in range(index + 1, min(len(lines), index + 2000)) if lines[end][:1] not in ("", " ", "\t")), len(lines)
         )
         return closing + 1 if closing < len(lines) and lines[closing].rstrip() == "}" else index
-    if _is_command(lines, index) and line[:1].strip():
-        end = index + 1
-        while end < len(lines) and (lines[end - 1].rstrip().endswith("\\") or _OPTION.match(lines[end])):
-            end += 1
+    if line[:1].strip() and (end := _end_of_command(lines, index)):
         return end
     if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
         end = index
@@ -175,15 +180,30 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
     return index
 
 
+def _end_of_command(lines: Sequence[str], index: int) -> int:
+    """The end of the command that begins at this line, with the options below it, between which Markdown may put blank lines; 0: none."""
+    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]))
+    if command is None:
+        return 0
+    end = index + 1 + command[0].count("\n")
+    while end < len(lines):
+        following = next((at for at in range(end, min(end + 3, len(lines))) if lines[at].strip()), end)
+        if _OPTION.match(lines[following]):
+            end = following + 1
+        elif _CONTINUED.search(lines[end - 1]) and following == end:
+            end += 1
+        else:
+            break
+    return end
+
+
 def _rejoin_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of a command with the trailing backslashes restored that Markdown removes outside fences."""
-    if not _is_command(lines, 0):
+    """The lines of a command with the trailing backslashes restored that Markdown removes outside fences: it removes all or none."""
+    start = _command().match("\n".join(lines[:VARIABLE_LINES]))
+    if start is None or any(_CONTINUED.search(line) for line in lines):
         return list(lines)
-    following = [*lines[1:], ""]
-    return [
-        f"{line.rstrip()} \\" if _OPTION.match(next_line) and not line.rstrip().endswith("\\") else line
-        for line, next_line in zip(lines, following, strict=True)
-    ]
+    first, last = start[0].count("\n"), len(lines) - 1
+    return [f"{line.rstrip()} \\" if first <= at < last else line for at, line in enumerate(lines)]
 
 
 def _end_of_yaml(lines: Sequence[str], index: int) -> int:
@@ -206,7 +226,7 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
     padding = "\n" * (block.line - 1)
     if _TRACEBACK not in text:
         config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
-        if config.form != "shell":
+        if not config.is_script:
             return config.source if is_config(config) else None
     text = _commands_only(text, block.language in _SHELLS)
     config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
@@ -229,9 +249,9 @@ def _commands_only(text: str, is_shell: bool) -> str:
     lines = text.split("\n")
     has_command = is_shell or text.lstrip().startswith("#!")
     for index, line in enumerate(lines):
-        continues = bool(commands) and commands[-1].rstrip().endswith("\\")
-        begins = _is_command(lines, index)
-        belongs = continues or begins or not line.strip() or _SHELL.match(line)
+        continues = bool(commands) and _CONTINUED.search(commands[-1]) is not None
+        begins = _is_command(lines, index) or _OPTION.match(line) is not None
+        belongs = continues or begins or not line.strip() or _shell().match(line)
         if not belongs and (not has_command or _OUTPUT.search(line)):
             break
         has_command = has_command or begins
@@ -244,14 +264,32 @@ def _is_command(lines: Sequence[str], index: int) -> bool:
     return _command().match("\n".join(lines[index : index + VARIABLE_LINES]).lstrip()) is not None
 
 
+def _quoted_command(line: str) -> str:
+    """The command with options that stands in a sentence, between backticks or behind a colon; empty: none."""
+    for mark in _QUOTES_COMMAND.finditer(line[:LINE]):
+        command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
+        if _command().match(command) and _HAS_OPTION.search(command):
+            return command
+    return ""
+
+
 @cache
 def _command() -> re.Pattern[str]:
     """Pattern of the start of a command line: variables, then a program that starts training (rules/programs.yaml)."""
     programs = rule_files.table("programs")
-    names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
-    program = rf"(?:{names}) {{1,8}}(?=\S)|python[\d.]{{0,6}} {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
-    prefix = r"[A-Za-z_]\w{0,60}=\S{0,300}|nohup|sudo|env|time|uv run|exec"
-    return re.compile(rf"(?:export |set )?(?:(?:{prefix})(?: {{1,8}}| ?\\\n {{0,16}})){{0,15}}(?:{program})")
+    names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"], *programs["tools"])))
+    folder = r"(?:[\w.~/\\:-]{1,200}[/\\])?"
+    program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}python[\d.]{{0,6}}(?:\.exe)? {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
+    prefix = r"(?:export |set |\$env:)?[A-Za-z_]\w{0,60} ?= ?\S{0,300}|nohup|sudo|env|time|uv run|poetry run|exec|call"
+    return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n {{0,16}})){{0,15}}(?:{program})")
+
+
+@cache
+def _shell() -> re.Pattern[str]:
+    """Pattern of a line of shell that may stand above or between commands, at a prompt or in a notebook."""
+    programs = rule_files.table("programs")
+    words = "|".join(map(re.escape, (*programs["others"], *programs["chores"])))
+    return re.compile(rf"\s*(?:#|[!%$] ?(?=\S)|(?:{words})(?=[\s;]|$)|(?:\$env:)?[A-Za-z_]\w{{0,60}} ?=)", re.IGNORECASE)
 
 
 def select_configs(

@@ -56,6 +56,7 @@ class OpenDocument:
     inside: list[OpenDocument] = field(default_factory=list)  # configs in the here-documents of a script
     outer: str = ""  # of a here-document: the script's text and the offset in it
     shift: int = 0
+    is_script: bool = False  # whether the text itself is shell, and not a file of another form that holds commands
     is_closed: bool = True  # of a script: whether all its quotes are
 
 
@@ -156,7 +157,7 @@ def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: s
 
     launches, files, is_closed = launch_command.read_script(text)
     document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
-    document.is_closed = is_closed
+    document.is_script, document.is_closed = True, is_closed
     document.inside = _heredoc_configs(source, text, files)
     return document
 
