@@ -1,72 +1,101 @@
-"""Reads commands written as lists: words in YAML, JSON or Python, containers of a Kubernetes manifest, one option per line."""
+"""Reads commands in files of other programs: words and texts in YAML or JSON (compose, Kubernetes, launch.json), one option per line."""
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from diagnose import rule_files
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.yaml_file import compose_documents
-from diagnose.adapters.launch.launch_command import Launch, command_launches
-from diagnose.adapters.shell.shell_text import Chars, Command, Word
+from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
+from diagnose.adapters.shell.shell_text import Chars, Word
 
-if TYPE_CHECKING:
-    from yaml.nodes import Node
 
-    from diagnose.adapters.python.script_values import NodePlaces
-
-_WORDS = ("command", "args")
-_OPTION_ITEM = re.compile(r"^\s*(?:-\s+)?[\"']?--?[A-Za-z]", re.MULTILINE)
 _MAX_WORDS = 2000
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//[^\n]*|/\*.*?\*/|,(?=\s*(?:[\]}]|//)))', re.DOTALL)
 
 
 def parse_data_lists(text: str) -> list[Launch]:
-    """The launches in the argument lists of a YAML or JSON text; empty for a text that cannot be parsed."""
+    """The launches in the argument lists and command texts of a YAML or JSON text; empty for a text that cannot be parsed."""
     try:
         result: list[Launch] = []
-        for node in compose_documents(text):
+        for node in compose_documents(_blank_comments(text) if text.lstrip()[:1] in ("{", "/") else text):
             if _is_node(node, "sequence"):
-                result += _start_of_words(_words(node, text), {}, text)
+                result += words_launches(_words(node, text), {}, text)
             elif node is not None:
-                result += [launch for words, env in _containers(node, text, 0) for launch in _start_of_words(words, env, text)]
+                result += [launch for holder in _holders(node, 0) for launch in _launches_of(holder, text)]
         return result
     except (Unreadable, RecursionError):
         return []
+
+
+def _blank_comments(text: str) -> str:
+    """JSON without the comments and last commas that editors allow, of the same length."""
+    return _COMMENT.sub(lambda match: " " * len(match[0]) if match[1] else match[0], text)
 
 
 def _is_node(node: object, kind: str) -> bool:
     return getattr(node, "id", "") == kind
 
 
-def _containers(node: Node, text: str, depth: int) -> Iterator[tuple[list[Word], dict[str, Word]]]:
-    """Every mapping with `command` or `args`, however deep, with its variables."""
+def _holders(node: Any, depth: int) -> Iterator[dict[str, Any]]:
+    """Every mapping that holds a command, however deep, by its keys."""
     if depth > 24:
         return
     if _is_node(node, "sequence"):
         for item in node.value:
-            yield from _containers(item, text, depth + 1)
+            yield from _holders(item, depth + 1)
         return
     if not _is_node(node, "mapping"):
         return
     fields = {name.value: value for name, value in node.value if _is_node(name, "scalar")}
-    words = [word for name in _WORDS if _is_node(fields.get(name), "sequence") for word in _words(fields[name], text)]
-    if words:
-        yield words, dict(_variables(fields.get("env"), text))
+    keys = rule_files.table("programs")["holders"]
+    if any(_is_node(fields.get(key), "sequence") or _is_node(fields.get(key), "scalar") for key in keys["words"]):
+        yield fields
         return
     for value in fields.values():
-        yield from _containers(value, text, depth + 1)
+        yield from _holders(value, depth + 1)
+
+
+def _launches_of(fields: dict[str, Any], text: str) -> list[Launch]:
+    """What the command of one mapping starts: its words, or, where there is nothing but a text of several commands, those of the text."""
+    keys = rule_files.table("programs")["holders"]
+    env = {name: word for key in keys["env"] for name, word in _variables(fields.get(key), text)}
+    words: list[Word] = []
+    for key, starters in keys["programs"].items():
+        if _is_node(fields.get(key), "scalar"):
+            program = _word(fields[key], text)
+            words += [*(Word(starter, program.start, program.start) for starter in starters), program]
+    for key in keys["words"]:
+        node = fields.get(key)
+        if _is_node(node, "sequence"):
+            words += _words(node, text)
+        elif _is_node(node, "scalar") and (chars := _word(node, text).chars) is not None:
+            words += text_words(chars)
+    image = fields.get(keys["image"])
+    if words and words[0].text.startswith("-") and _is_node(image, "scalar") and image is not None:
+        words = [_word(image, text), *words]
+    texts = [word for word in words if word.chars is not None and re.search(r"\s", word.text.strip())]
+    if words and len(texts) == len(words):  # each is a command of its own, or several
+        nested = [launch for word in texts if word.chars is not None for launch in text_launches(word.chars, env)]
+        return nested if any(map(starts_program, nested)) else []
+    return words_launches(words, env, text)
 
 
 def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:
-    """`env:` as a list of names and values, or as a mapping."""
+    """`env:` as a list of names and values or of assignments, or as a mapping."""
     if _is_node(node, "mapping"):
         pairs = [(name, value) for name, value in node.value if _is_node(name, "scalar")]
         yield from ((name.value, _word(value, text)) for name, value in pairs if _is_node(value, "scalar"))
     for item in node.value if _is_node(node, "sequence") else ():
         fields = {name.value: value for name, value in item.value if _is_node(name, "scalar")} if _is_node(item, "mapping") else {}
+        if _is_node(item, "scalar") and (assignment := _ASSIGNMENT.match(item.value)) and (chars := _word(item, text).chars) is not None:
+            if assignment.end() < len(item.value):
+                yield assignment[1], chars.word(assignment.end(), len(item.value))
         if _is_node(fields.get("name"), "scalar") and _is_node(fields.get("value"), "scalar"):
             yield fields["name"].value, _word(fields["value"], text)
 
@@ -88,9 +117,26 @@ def _word(node: Any, text: str) -> Word:
         chars.literal(value, inner)
     elif node.style == "|":
         chars = _block_chars(value, text, start)
+    elif placed := _chars_in_order(value, text, inner, end):
+        chars = placed
     sure = "$(" not in value or node.style in ("|", ">")
     chars.sure = sure
     return Word(value, start, end, sure, chars)
+
+
+def _chars_in_order(value: str, text: str, start: int, end: int) -> Chars | None:
+    """Offsets of a text that YAML folds or JSON escapes: its words as they are written, in their order; None where one is escaped."""
+    chars, at = Chars(), start
+    for part in re.finditer(r"(\s+)|([^\s\"\\]+)|(.)", value):
+        if part[1]:
+            chars.add(part[1], at, at)
+            continue
+        found = text.find(part[0], at, end)
+        if found < 0:
+            return None
+        chars.literal(part[0], found)
+        at = found + len(part[0])
+    return chars
 
 
 def _block_chars(value: str, text: str, start: int) -> Chars:
@@ -109,18 +155,6 @@ def _block_chars(value: str, text: str, start: int) -> Chars:
     return chars
 
 
-def _start_of_words(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
-    """The launch that the words describe; options without a program belong to one named elsewhere."""
-    if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
-        return []
-    launches_ = command_launches(Command(tuple(words), env, words[0].start), text)
-    return [_as_list(launch) if launch.orphan else launch for launch in launches_]
-
-
-def _as_list(launch: Launch) -> Launch:
-    return replace(launch, launcher="list", orphan=False)
-
-
 def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
     """Join options on lines of their own, without any program, into one launch instead of many cut-off ones."""
     orphans = [launch for launch in launches_ if launch.orphan]
@@ -129,34 +163,3 @@ def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
     flags = tuple(flag for launch in orphans for flag in launch.flags)
     files = tuple(word for launch in orphans for word in launch.files)
     return [replace(orphans[0], launcher="list", flags=flags, files=files, end=orphans[-1].end, orphan=False)]
-
-
-def parse_python_lists(text: str) -> list[Launch]:
-    """The launches in a script's lists of strings: `subprocess.run(["torchrun", "train.py", "--bs", "8"])`."""
-    if not _OPTION_ITEM.search(text) and "--" not in text:
-        return []
-    # the reader of Python is loaded only for scripts
-    from diagnose.adapters.python.script_calls import parse_script
-    from diagnose.adapters.python.script_values import NodePlaces
-
-    place = NodePlaces(text)
-    result: list[Launch] = []
-    for node in ast.walk(parse_script(text)):
-        if isinstance(node, (ast.List, ast.Tuple)) and len(node.elts) > 1:
-            words = [_word_of_expression(item, place, text) for item in node.elts[:_MAX_WORDS]]
-            if any(word.text.startswith("--") for word in words) and words[0].sure:
-                result += _start_of_words(words, {}, text)
-    return result
-
-
-def _word_of_expression(node: ast.expr, place: NodePlaces, text: str) -> Word:
-    start, end = place.span(node)
-    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-        is_literal = isinstance(node, ast.Constant) and isinstance(node.value, (int, float))
-        return Word(str(node.value) if isinstance(node, ast.Constant) else text[start:end], start, end, is_literal)
-    chars = Chars()
-    if text[start + 1 : start + 1 + len(node.value)] == node.value:
-        chars.literal(node.value, start + 1)
-    else:
-        chars.add(node.value, start, end)
-    return Word(node.value, start, end, True, chars)

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 #: Characters shown of a line with an error.
 MAX_SHOWN = 500
 
-
-#: Hint of an argument list in YAML or JSON, such as the containers of a manifest.
-_MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|args)[\"']?[ \t]*:\s*(?:\[|-)")
+#: Hint of a command in YAML or JSON, such as the containers of a manifest.
+_MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|cmd|args|arguments|entrypoint|run|script|commands)[\"']?[ \t]*:\s*[^\s{]")
 
 
 @dataclass(slots=True)
@@ -121,11 +120,14 @@ def _read_text(source: ConfigSource, text: str) -> OpenDocument:
         return _read_script(source, blank, kind, text)
     if form == "shell":
         return _read_commands(source, blank, kind, text)
-    if form in ("yaml", "json") and (launches := _list_launches(text)):
+    if form in ("yaml", "json") and text.lstrip()[:1] in ("[", "-") and (launches := _list_launches(text)):
         return OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
     reader = _build_reader(form, text)
     leaves = tuple(reader.leaves())
-    name, leaf = (kind, None) if kind else kind_of_keys(leaves)
+    name, leaf = kind_of_keys(leaves)
+    if name is None and form in ("yaml", "json") and _MANIFEST.search(text) and (launches := _list_launches(text)):
+        return OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
+    name, leaf = (kind, None) if kind else (name, leaf)
     notices = [_as_notice(source.name, remark) for remark in reader.remarks]
     model = _parse_model_config(text) if name is None and _describes_model({leaf.key for leaf in leaves}) else None
     if model is not None:
@@ -144,9 +146,9 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
     script = python_file.Reader(text).read(python_classes(text))
     kind = kind_of_classes(script, text) if kind in (None, "python") else kind
     if kind == "python":
-        from diagnose.adapters.documents import argument_lists
+        from diagnose.adapters.python import script_commands
 
-        if launches := argument_lists.parse_python_lists(text):
+        if launches := script_commands.script_launches(text, script.env):
             return OpenDocument(source, blank, "shell", "shell", text, launches=tuple(launches), script=script)
     return OpenDocument(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
 
@@ -163,9 +165,7 @@ def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: s
 
 
 def _list_launches(text: str) -> tuple[Launch, ...]:
-    """Launches in the argument lists of a YAML or JSON text."""
-    if not _MANIFEST.search(text) and text.lstrip()[:1] not in ("[", "-"):
-        return ()
+    """Launches in the argument lists and command texts of a YAML or JSON text."""
     from diagnose.adapters.documents.argument_lists import parse_data_lists
 
     return tuple(parse_data_lists(text))

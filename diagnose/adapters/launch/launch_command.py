@@ -157,6 +157,37 @@ def _shell_text(words: Sequence[Word]) -> Chars | None:
     return None
 
 
+def words_launches(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
+    """The launch that the words of a list describe; options without a program belong to one named elsewhere."""
+    if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
+        return []
+    launches = command_launches(Command(tuple(words), env, words[0].start), text)
+    return [replace(launch, launcher="list", orphan=False) if launch.orphan else launch for launch in launches]
+
+
+def text_launches(chars: Chars, env: dict[str, Word]) -> list[Launch]:
+    """What a text that a file of another form hands to a shell starts, in the offsets of the file."""
+    outer = Command((), {}, 0)
+    return _reconcile_branches([_map_offsets(launch, chars, outer, env, False) for launch in _nested_launches(chars, 1)])
+
+
+def text_words(chars: Chars) -> list[Word]:
+    """The words of such a text as a shell splits it, if it is one command; else the text as one word."""
+    commands = ShellReader(chars.text).read() if chars.text else []
+    if len(commands) != 1 or commands[0].env:
+        return [Word(chars.text, chars.starts[0], chars.ends[-1], chars.sure, chars)] if chars.text else []
+    return [_moved_word(word, chars) for word in commands[0].words if word.end > word.start]
+
+
+def _moved_word(word: Word, chars: Chars) -> Word:
+    """A word of a nested text in the offsets of the file."""
+    start, end = chars.starts[word.start], chars.ends[word.end - 1]
+    if word.chars is None or len(word.chars.starts) != len(word.text) or not word.text:
+        return Word(word.text, start, end, word.sure)
+    starts, ends = [chars.starts[at] for at in word.chars.starts], [chars.ends[max(at - 1, 0)] for at in word.chars.ends]
+    return Word(word.text, start, end, word.sure, Chars(word.text, starts, ends, word.sure))
+
+
 def _nested_launches(chars: Chars, depth: int) -> list[Launch]:
     if not chars.text:
         return []
@@ -202,7 +233,7 @@ def _map_offsets(launch: Launch, chars: Chars, outer: Command, env: dict[str, Wo
 
 def _reconcile_branches(launches: list[Launch]) -> list[Launch]:
     """Mark unsure the flags on which launches in exclusive arms of a branch disagree: which arm runs is unknown."""
-    branched = [launch for launch in launches if launch.branches and _starts_program(launch)]
+    branched = [launch for launch in launches if launch.branches and starts_program(launch)]
     result = []
     for launch in launches:
         alternatives = _alternatives(launch, branched)
@@ -217,12 +248,13 @@ def _reconcile_branches(launches: list[Launch]) -> list[Launch]:
 
 def _alternatives(launch: Launch, branched: Sequence[Launch]) -> list[Launch]:
     """The launches that run instead of this one, in another arm of its branch."""
-    if not launch.branches or not _starts_program(launch):
+    if not launch.branches or not starts_program(launch):
         return []
     return [rival for rival in branched if rival is not launch and _are_exclusive(launch.branches, rival.branches)]
 
 
-def _starts_program(launch: Launch) -> bool:
+def starts_program(launch: Launch) -> bool:
+    """Whether a launch starts a program by a launcher, or one of those in rules/programs.yaml."""
     return bool(launch.launcher) or launch.program.partition(" ")[0] in rule_files.table("programs")["commands"]
 
 
