@@ -111,7 +111,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     conflict_facts, conflict_notices = find_conflicts(parts, translations, FactBook(book).learn(facts))
     facts += [*conflict_facts, *disagreements(facts, book)]
 
-    notices = [notice for document in documents for notice in document.notices]
+    notices = [*cut_off_notices, *(notice for document in documents for notice in document.notices)]
     notices += unrecognised_scripts(documents, programs)
     notices = [*(notice for notice in notices if not guessed.explains(notice)), *guessed.notices]
     notices += [notice for part, translation in pairs if part.form != "dump" for notice in translation.notices]
@@ -119,7 +119,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
         message = phrase("adapters.too_many_programs", count=started, most=MOST_PROGRAMS)
         notices.append(Notice("warning", "config.too_many_programs", message))
     notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
-    notices += cut_off_notices + late_notices + missing.notices
+    notices += late_notices + missing.notices
     inputs = tuple(document.input for document in documents if not document.outer)
     return Settings(inputs, tuple(facts), (*_documents(parts, translations), *guessed.documents), tuple(notices))
 

@@ -243,13 +243,13 @@ def test_no_script_raises(text: str) -> None:
     for prefix in ("", "X=1\npython t.py ", "if [ $A ]; then ", "cat <<EOF > a.json\n"):
         whole = prefix + text
         try:
-            found, files, _ = read_script(whole)
+            found, reader = read_script(whole)
         except Unreadable:
             continue
         for launch in found:
             for flag in launch.flags:
                 assert 0 <= flag.start <= flag.end <= len(whole)
-        for file in files:
+        for file in reader.files:
             assert len(file.chars.starts) == len(file.chars.ends) == len(file.chars.text)
 
 

@@ -13,9 +13,8 @@ from diagnose.adapters.formats.yaml_file import compose_documents
 from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
 from diagnose.adapters.shell.shell_text import Chars, Word
 
-
 _MAX_WORDS = 2000
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?=.)")
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//[^\n]*|/\*.*?\*/|,(?=\s*(?:[\]}]|//)))', re.DOTALL)
 
 
@@ -93,9 +92,10 @@ def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:
         yield from ((name.value, _word(value, text)) for name, value in pairs if _is_node(value, "scalar"))
     for item in node.value if _is_node(node, "sequence") else ():
         fields = {name.value: value for name, value in item.value if _is_node(name, "scalar")} if _is_node(item, "mapping") else {}
-        if _is_node(item, "scalar") and (assignment := _ASSIGNMENT.match(item.value)) and (chars := _word(item, text).chars) is not None:
-            if assignment.end() < len(item.value):
-                yield assignment[1], chars.word(assignment.end(), len(item.value))
+        assignment = _ASSIGNMENT.match(item.value) if _is_node(item, "scalar") else None
+        chars = _word(item, text).chars if assignment else None
+        if assignment and chars is not None:
+            yield assignment[1], chars.word(assignment.end(1) + 1, len(item.value))
         if _is_node(fields.get("name"), "scalar") and _is_node(fields.get("value"), "scalar"):
             yield fields["name"].value, _word(fields["value"], text)
 

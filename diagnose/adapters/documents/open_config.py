@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from diagnose.adapters.documents.text_forms import detect_form
 from diagnose.adapters.formats import json_file, yaml_file
 from diagnose.adapters.formats.config_value import MAX_BYTES, MAX_SCRIPT, Leaf, Places, Remark, Unreadable
 from diagnose.adapters.formats.settings import ConfigSource, Form
+from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import (
     FORMS,
     kind_of_classes,
@@ -120,6 +121,11 @@ def _read_text(source: ConfigSource, text: str) -> OpenDocument:
         return _read_script(source, blank, kind, text)
     if form == "shell":
         return _read_commands(source, blank, kind, text)
+    if form == "json" and '"cells"' in text:
+        from diagnose.adapters.documents import notebooks
+
+        if notebooks.is_notebook(text):
+            return _read_notebook(source, blank, kind, text)
     if form in ("yaml", "json") and text.lstrip()[:1] in ("[", "-") and (launches := _list_launches(text)):
         return OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
     reader = _build_reader(form, text)
@@ -153,15 +159,47 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
     return OpenDocument(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
 
 
+def _read_notebook(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
+    """Read a notebook: the trainer that its code calls, else the programs that its cells start."""
+    from diagnose.adapters.documents import notebooks
+    from diagnose.adapters.launch.launch_command import starts_program
+
+    launches = tuple(notebooks.notebook_launches(text))
+    commands = OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
+    code = replace(source, name=f"{source.name}#code")  # no file that a patch could change
+    try:
+        document = _read_script(code, blank, kind, notebooks.notebook_script(text))
+    except Unreadable:
+        return commands
+    return commands if document.kind not in framework_tables.trainers() and any(map(starts_program, launches)) else document
+
+
 def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
     from diagnose.adapters.documents import argument_lists
     from diagnose.adapters.launch import launch_command
+    from diagnose.adapters.shell import makefile
 
-    launches, files, is_closed = launch_command.read_script(text)
+    if makefile.is_makefile(text):
+        rules = makefile.MakefileReader(text)
+        recipes = tuple(launch for chars in rules.recipes() for launch in launch_command.text_launches(chars, rules.env))
+        return OpenDocument(source, blank, "shell", kind or "shell", text, launches=recipes)
+    launches, reader = launch_command.read_script(text)
     document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
-    document.is_script, document.is_closed = True, is_closed
-    document.inside = _heredoc_configs(source, text, files)
+    document.is_script, document.is_closed = True, reader.is_closed
+    document.inside = _heredoc_configs(source, text, reader.files)
+    document.notices = (
+        tuple(_joined_words(source.name, text, reader.joined[:1])) if any(map(launch_command.starts_program, launches)) else ()
+    )
     return document
+
+
+def _joined_words(name: str, text: str, backslashes: Sequence[int]) -> Iterator[Notice]:
+    """Words that a backslash without a blank before it joins to the next line."""
+    for offset in backslashes:
+        line, column = Places(text)(offset)
+        first, second = (words[at][:80] for words, at in ((text[:offset].split()[-1:], 0), (text[offset + 1 :].split(None, 1), 0)))
+        shown = {"first": first.replace("{", "("), "second": second.rstrip("\\").replace("{", "(")}
+        yield Notice("warning", "config.joined_words", phrase("adapters.joined_words", line=line, **shown), Witness(name, line, column))
 
 
 def _list_launches(text: str) -> tuple[Launch, ...]:

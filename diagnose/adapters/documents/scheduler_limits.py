@@ -22,24 +22,26 @@ _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
 
 def scheduler_facts(programs: Sequence[StartedProgram]) -> Iterator[Fact]:
-    """Facts from the first manifest that starts a trainer and from the first script with `#SBATCH` lines."""
+    """Facts from the first manifest that starts a trainer and from the first script with a header for a scheduler."""
     scripts = [start for start in programs if start.trains and start.form == "shell"]
     manifest = next((start for start in scripts if "resources" in start.text or "ReplicaSpecs" in start.text), None)
     if manifest is not None:
         yield from _manifest_facts(manifest)
-    start = next((start for start in programs if start.form == "shell" and "#SBATCH" in start.text), None)
+    requests = (start for start in programs if start.form == "shell" and any(header in start.text for header in sbatch.HEADERS))
+    start = next(requests, None)
     if start is None:
         return
+    header = next(header for header in sbatch.HEADERS if header in start.text)
     options = sbatch.parse_options(start.text)
     limit = sbatch.node_memory(options)
     if limit is not None:
         mebibytes, offset = limit
-        yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _witness(start, offset, "#SBATCH --mem"))
+        yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _witness(start, offset, f"{header} {_spelled('mem', header)}"))
     cards = sbatch.count(options, "gpus-per-node")
     if cards and not any("CUDA_VISIBLE_DEVICES" in program.launch.env for program in programs):
         offset = options["gpus-per-node"][1]
         option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, offset) + 1 : offset] else "gpus-per-node"
-        yield Fact("run.cuda_devices", cards, "config", _witness(start, offset, f"#SBATCH --{option}"))
+        yield Fact("run.cuda_devices", cards, "config", _witness(start, offset, f"{header} {_spelled(option, header)}"))
     tasks = _task_count(options)
     trainer = next((program for program in programs if program.trains and program.name == start.name), None)
     if (
@@ -49,10 +51,15 @@ def scheduler_facts(programs: Sequence[StartedProgram]) -> Iterator[Fact]:
         and framework_tables.launcher_table(trainer.launch.launcher) is None
     ):
         count, option = tasks
-        yield Fact("parallel.world", count, "config", _witness(start, options[option][1], f"#SBATCH --{option}"))
+        yield Fact("parallel.world", count, "config", _witness(start, options[option][1], f"{header} {_spelled(option, header)}"))
     nodes = sbatch.count(options, "nodes")
     if nodes is not None and trainer is not None and trainer.launch.spread:
-        yield Fact("parallel.nodes", nodes, "config", _witness(start, options["nodes"][1], "#SBATCH --nodes"))
+        yield Fact("parallel.nodes", nodes, "config", _witness(start, options["nodes"][1], f"{header} {_spelled('nodes', header)}"))
+
+
+def _spelled(option: str, header: str) -> str:
+    """An option as the scheduler of the header spells it: with dashes by Slurm alone."""
+    return f"--{option}" if header == "#SBATCH" else option
 
 
 def _task_count(options: sbatch.SbatchOptions) -> tuple[int, str] | None:

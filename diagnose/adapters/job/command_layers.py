@@ -87,7 +87,7 @@ def _option_leaf(flag: Flag, program: StartedProgram) -> Leaf:
 def environment_part(program: StartedProgram) -> Part | None:
     """The command's environment variables as a part; None if it sets none."""
     leaves = []
-    for name, word in program.launch.env.items():
+    for name, word in () if program.launch.orphan and not program.launch.flags else program.launch.env.items():
         named = word.start - len(name) - 1  # where the name is written, unless the value stands elsewhere
         line, column = program.place(named if named >= 0 and program.text.startswith(f"{name}=", named) else word.start)
         leaves.append(

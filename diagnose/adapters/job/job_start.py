@@ -11,7 +11,7 @@ from diagnose.adapters.documents.scheduler_limits import scheduler_facts
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
-from diagnose.phrases import phrase, same
+from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell.shell_text import Word
@@ -217,20 +217,45 @@ def _is_understood(start: StartedProgram) -> bool:
 
 
 def cut_off_options(programs: Sequence[StartedProgram]) -> tuple[list[Fact], list[Notice]]:
-    """Options cut off from their command by a missing backslash or by a comment inside a continued command."""
+    """Options and variables cut off from their command: by a missing backslash, a blank behind one, a comment among continued lines."""
     facts: list[Fact] = []
     notices: list[Notice] = []
-    trainer: StartedProgram | None = None
-    for start in programs:
-        if start.table is not None and start.trains:
-            trainer = start
-        if not start.launch.orphan or trainer is None or trainer.name != start.name:
-            continue
-        flags = [flag for flag in start.launch.flags if flag.key.startswith("--") or "." in flag.key]
-        facts += [Fact("config.ignored_key", flag.key, start.origin, _witness(start, flag.pos, flag.key)) for flag in flags]
-        if flags:
-            keys = ", ".join(flag.key for flag in flags[:6]).replace("{", "(").replace("}", ")")
-            notices.append(
-                Notice("warning", "config.cut_off", phrase("adapters.cut_off", keys=keys), _witness(start, flags[0].pos, flags[0].key))
-            )
+    for group in _cut_off_groups(programs):
+        first = group[0][0]
+        facts += [Fact("config.ignored_key", key, start.origin, _witness(start, offset, key)) for start, offset, key in group]
+        keys = ", ".join(key for _, _, key in group[:6]).replace("{", "(").replace("}", ")")
+        notices.append(Notice("warning", "config.cut_off", _cut_off_text(first, group[0][1], keys), _witness(*group[0])))
     return facts, notices
+
+
+def _cut_off_groups(programs: Sequence[StartedProgram]) -> Iterator[list[tuple[StartedProgram, int, str]]]:
+    """What belongs to one command and did not reach it, each with its offset: options behind it, variables before it."""
+    trainer: StartedProgram | None = None
+    group: list[tuple[StartedProgram, int, str]] = []
+    for start in programs:
+        launch = start.launch
+        if not launch.orphan:
+            trains = start.table is not None and start.trains
+            if group and (trains or launch.program):
+                yield from [group] if trainer is not None or trains else []
+                group = []
+            trainer = start if trains else trainer
+        elif trainer is None or trainer.name == start.name:
+            group += [(start, flag.pos, flag.key) for flag in launch.flags if flag.key.startswith("--") or "." in flag.key]
+            group += [(start, launch.start, name) for name in launch.env if not launch.flags]
+    if group and trainer is not None:
+        yield group
+
+
+def _cut_off_text(start: StartedProgram, offset: int, keys: str) -> Text:
+    """What ended the command, by the line above the options that it lost, or the one below the variables."""
+    if start.witness is not None:
+        return phrase("adapters.cut_off", keys=keys)
+    lines, number = start.text.split("\n"), start.place(offset)[0]
+    if not start.launch.flags:
+        ends = (at for at in range(number, len(lines)) if lines[at - 1].lstrip().startswith("#") or not lines[at - 1].endswith("\\"))
+        number = next(ends, number) + 1
+    above = next((at for at in range(number - 1, 0, -1) if lines[at - 1].strip()), number)
+    line = lines[above - 1].rstrip("\r")
+    kind = "comment" if line.lstrip().startswith("#") else "blank" if line.rstrip().endswith(("\\", " ^", " `")) else "missing"
+    return phrase(f"adapters.cut_off_{kind}", line=above, keys=keys)

@@ -20,7 +20,7 @@ from diagnose.adapters.launch.launchers import (
     variable_flag,
 )
 from diagnose.adapters.shell.shell_file import ShellReader
-from diagnose.adapters.shell.shell_text import Chars, Command, Word, WrittenFile
+from diagnose.adapters.shell.shell_text import Chars, Command, Word
 
 _WRAPPERS = frozenset(
     {"nohup", "sudo", "exec", "time", "stdbuf", "env", "command", "setsid", "xvfb-run", "poetry", "uv", "pdm", "run"}
@@ -64,15 +64,17 @@ def launches(text: str) -> list[Launch]:
     return read_script(text)[0]
 
 
-def read_script(text: str) -> tuple[list[Launch], list[WrittenFile], bool]:
-    """What a script starts, the files that it writes, and whether all its quotes are closed."""
+def read_script(text: str) -> tuple[list[Launch], ShellReader]:
+    """What a script starts, and its reader, which knows the files that it writes and how its lines and quotes end."""
     reader = ShellReader(text)
     result = [launch for command in reader.read() for launch in command_launches(command, text)]
-    return _reconcile_branches(result), reader.files, reader.is_closed
+    return _reconcile_branches(result), reader
 
 
 def command_launches(command: Command, text: str, depth: int = 0) -> list[Launch]:
     """What one command starts: several launches where it passes a text to another shell."""
+    if not command.words:  # variables that a comment or a blank cut off from their command
+        return [Launch("", (), "", (), (), command.env, command.start, command.start, command.start, orphan=True)]
     if command.words[0].text == "export":
         return [Launch("", (), "export", (), (), command.env, command.start, command.start, command.start, branches=command.branches)]
     unwrapped = _unwrap(command)

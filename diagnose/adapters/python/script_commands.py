@@ -198,14 +198,15 @@ class _CommandReader:
 
     def _filled(self, template: ast.expr, values: Sequence[ast.expr], named: dict[str, ast.expr], depth: int) -> Chars:
         """A template of `format` or `%` with its values."""
-        chars, result, position, at = self._chars(template, depth + 1), Chars(), 0, 0
-        for hole in _FIELD.finditer(chars.text):
+        chars, result, at = self._chars(template, depth + 1), Chars(), 0
+        for position, hole in enumerate(_FIELD.finditer(chars.text)):
             result.append(chars.text[at : hole.start()], chars.starts[at : hole.start()], chars.ends[at : hole.start()])
             at = hole.end()
             index = int(hole[1]) if (hole[1] or "").isdecimal() else position
             value = named.get(hole[1] or "") or (values[index] if index < len(values) else None)
-            position += 1
-            result.extend(self._chars(value, depth + 1) if value is not None else Chars.unknown(hole[0], chars.starts[at - 1], chars.ends[at - 1]))
+            result.extend(
+                self._chars(value, depth + 1) if value is not None else Chars.unknown(hole[0], chars.starts[at - 1], chars.ends[at - 1])
+            )
         result.append(chars.text[at:], chars.starts[at:], chars.ends[at:])
         result.sure = result.sure and chars.sure
         return result

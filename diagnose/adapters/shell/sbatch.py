@@ -1,4 +1,5 @@
-"""`#SBATCH` lines: the nodes, tasks, cards and memory that a script requests, and the SLURM variables that follow from them."""
+"""Headers for a scheduler (`#SBATCH`, `#PBS`, `#BSUB`): the nodes, tasks, cards and memory that a script requests, and the SLURM variables
+that follow from them."""
 
 from __future__ import annotations
 
@@ -10,6 +11,12 @@ from diagnose.parse.text.lazy_re import lazy_compile
 _LINE = lazy_compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
 _OPTION = lazy_compile(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]*\"|[^\s#-][^\s#]*)")
 _SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus"}
+#: What PBS and LSF call the same, on their lines.
+_OTHER_LINE = lazy_compile(r"^#(?:PBS[ \t]+-l|BSUB)[ \t]+(.*)$", re.MULTILINE)
+_OTHER_OPTION = lazy_compile(r"\b(select|nodes|ngpus|gpus|num|mem)=(\d{1,9}(?:[kmgt]?b?)?)(?![\w.])", re.IGNORECASE)
+_OTHER_NAMES = {"select": "nodes", "ngpus": "gpus-per-node", "gpus": "gpus-per-node", "num": "gpus-per-node"}
+#: Begins of the lines of each scheduler.
+HEADERS = ("#SBATCH", "#PBS", "#BSUB")
 _GRES = lazy_compile(r"gpu(?::[A-Za-z][\w.-]*)?(?::(\d+))?(?![\w])")
 
 #: Variables that SLURM sets for a job, and the option whose value each holds.
@@ -30,8 +37,12 @@ SbatchOptions = dict[str, tuple[str, int, int]]
 
 
 def parse_options(text: str) -> SbatchOptions:
-    """Every option with its value and the offsets of the value. `--gres=gpu:8` is read as `--gpus-per-node=8`."""
+    """Every option with its value and the offsets of the value. `--gres=gpu:8` is read as `--gpus-per-node=8`, as is `ngpus=8` of PBS."""
     options: SbatchOptions = {}
+    for line in _OTHER_LINE.finditer(text) if "#PBS" in text or "#BSUB" in text else ():
+        for option in _OTHER_OPTION.finditer(line[1]):
+            start, end = line.start(1) + option.start(2), line.start(1) + option.end(2)
+            options[_OTHER_NAMES.get(option[1].lower(), option[1].lower())] = (option[2], start, end)
     if "#SBATCH" not in text:
         return options
     for line in _LINE.finditer(text):

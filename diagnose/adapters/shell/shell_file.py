@@ -33,6 +33,11 @@ _CALL_STATE = ("pos", "arguments", "branches", "blocks", "_words", "_assignments
 _MAX_CALL_DEPTH = 8
 
 
+def _is_used(word: Word) -> bool:
+    """Whether a script uses the variable that it assigns this word to."""
+    return word.chars is not None and word.chars.definition is not None and word.chars.definition.uses > 0
+
+
 class ShellReader(BlockReader):
     """Reads a script from top to bottom, every arm of each branch."""
 
@@ -49,6 +54,7 @@ class ShellReader(BlockReader):
         self._heredocs: list[PendingHeredoc] = []
         self._targets: list[str] = []
         self._word_count = 0
+        self._is_continued = False
         self._guard: State | None = None
         self._called_functions: set[str] = set()
         self._call_depth = 0
@@ -60,7 +66,7 @@ class ShellReader(BlockReader):
         self._read_until(len(self.text))
         for name in [name for name in self.functions if name not in self._called_functions]:
             self._call_function(name, None)
-        return self.commands
+        return [command for command in self.commands if command.words or not any(map(_is_used, command.env.values()))]
 
     # -- tokens
 
@@ -76,6 +82,7 @@ class ShellReader(BlockReader):
                 self.pos += 1
             elif self.is_continued():
                 self.pos += 2
+                self._is_continued = True
             elif char == "#" or (self.dialect == "cmd" and re.compile(r"(?:rem\b|::)", re.IGNORECASE).match(text, self.pos)):
                 self.skip_line()
             elif not self._words and not self._assignments and self._read_construct():
@@ -218,12 +225,16 @@ class ShellReader(BlockReader):
         words, assignments, targets = self._words, self._assignments, self._targets
         self._words, self._assignments, self._targets = [], {}, []
         guard, self._guard = self._guard, None
+        is_continued, self._is_continued = self._is_continued, False
         if not words and not assignments:
             self._guard = guard if not operator else None
             return
         if words and words[0].text in _TESTS:
             self.note_test(self.text[words[0].start : self.pos])
             self._guard = dict(self.variables) if operator and not guard else guard
+            return
+        if is_continued and assignments and not "".join(word.text for word in words).strip() and not operator:
+            self.commands.append(Command((), assignments, self._command_start, self._current_branches()))
             return
         self._finish_command(words, assignments)
         if words and words[0].text == "echo" and targets and len(words) > 1 and words[1].chars is not None:

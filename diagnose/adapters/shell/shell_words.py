@@ -17,7 +17,11 @@ _NEXT_COMMAND = re.compile(r"[A-Za-z_]\w*=|[A-Za-z_./][\w./-]*[ \t]+\S")
 
 
 class WordReader(Expander):
-    """Reads the words at the position."""
+    """Reads the words at the position. `joined` are the backslashes that join a word to an option of the next line."""
+
+    def __init__(self, text: str, dialect: str = "bash") -> None:
+        super().__init__(text, dialect)
+        self.joined: list[int] = []
 
     def read_words(self) -> list[Word]:
         """The next word, or the several words that its unquoted variables expand to."""
@@ -75,7 +79,10 @@ class WordReader(Expander):
             if self.is_continued():
                 following = self.pos + 2
                 ends = text[following : following + 1] in ("", " ", "\t", "\n") or _NEXT_OPTION.match(text, following)
-                if pieces and (ends or (in_assignment and _NEXT_COMMAND.match(text, following))):
+                next_command = in_assignment and _NEXT_COMMAND.match(text, following)
+                if pieces and (ends or next_command):
+                    if next_command or _NEXT_OPTION.match(text, following):
+                        self.joined.append(self.pos)
                     break
                 self.pos = following
                 continue

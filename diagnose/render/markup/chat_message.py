@@ -237,5 +237,6 @@ class _MessageParts:
         return f"{self.dialect.strong(word('question', self.lang))}{colon(self.lang)}{text} {self.dialect.code_span(first.set)}"
 
     def notes(self) -> str:
-        notices = [entry for entry in self.diagnosis.notices if entry.level != "info"][:NOTES]
+        others = [entry for entry in self.diagnosis.notices if entry.level != "info" and entry.code not in failure_text.LEADING_NOTICES]
+        notices = [*failure_text.leading_notices(self.diagnosis), *others][:NOTES]
         return "\n".join(self.dialect.escape(words.notice_with_level(entry, self.lang)) for entry in notices)

@@ -44,7 +44,7 @@ def as_text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
         if facts:
             page.heading(word(title, lang))
             (settings if title == "knobs" else table)(page, facts, lang, view.verbose)
-    notices(page, diagnosis, lang, verbose=view.verbose)
+    notices(page, diagnosis, lang, verbose=view.verbose, with_leading=True)
     return page.text()
 
 

@@ -33,6 +33,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     parts = [
         f"**{failure_text.banner(diagnosis, lang)}**{failed}{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
         "  \n".join(map(escape, outlook_view.room_lines(diagnosis, lang))),
+        "  \n".join(escape(words.notice_with_level(notice, lang)) for notice in failure_text.leading_notices(diagnosis)),
         card_bar(diagnosis, lang),
         plan(diagnosis, lang),
         frontier(diagnosis, lang),
@@ -271,5 +272,7 @@ def questions(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def notices(diagnosis: Diagnosis, lang: Lang) -> str:
-    texts = [(words.level(notice, lang), escape(words.notice(notice, lang))) for notice in diagnosis.notices if notice.level != "info"]
+    leading = failure_text.leading_notices(diagnosis)
+    visible = (notice for notice in diagnosis.notices if notice.level != "info" and notice not in leading)
+    texts = [(words.level(notice, lang), escape(words.notice(notice, lang))) for notice in visible]
     return bullets(word("notices", lang), [f"{level}{colon(lang)}{text}" for level, text in texts])

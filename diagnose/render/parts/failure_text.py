@@ -16,6 +16,8 @@ from diagnose.units import Size
 
 #: Notices about which of several runs is diagnosed: shown though they are only information.
 RUN_NOTICES = ("attempts", "started_again", "older_runs")
+#: Notices that change how the whole answer is read, which come first: a command that ends early did not run as it looks.
+LEADING_NOTICES = ("config.cut_off", "config.joined_words")
 
 #: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
@@ -88,9 +90,15 @@ def repeats_headline(explanation: str, headline: str) -> bool:
     return explanation.strip(" .。").casefold() in headline.casefold()
 
 
+def leading_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
+    """The notices that stand before everything but the headline."""
+    return tuple(notice for notice in diagnosis.notices if notice.code in LEADING_NOTICES)
+
+
 def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """Warnings and errors, and information about which run is diagnosed."""
-    return tuple(notice for notice in diagnosis.notices if notice.level != "info" or notice.code in RUN_NOTICES)
+    """Warnings and errors, and information about which run is diagnosed, without the leading ones."""
+    others = (notice for notice in diagnosis.notices if notice.code not in LEADING_NOTICES)
+    return tuple(notice for notice in others if notice.level != "info" or notice.code in RUN_NOTICES)
 
 
 def on_host(diagnosis: Diagnosis) -> bool:

@@ -195,9 +195,11 @@ def unsettled(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         page.say(lacking[0].how.to(lang), "    ", style="edit")
 
 
-def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool) -> None:
-    """Remarks beside the answer; with `verbose` of level info too."""
-    visible = diagnosis.notices if verbose else failure_text.important_notices(diagnosis)
+def notices(page: Page, diagnosis: Diagnosis, lang: Lang, *, verbose: bool, with_leading: bool = False) -> None:
+    """Remarks beside the answer; with `verbose` of level info too; `with_leading` also those that a headline carries."""
+    leading = failure_text.leading_notices(diagnosis)
+    rest = (note for note in diagnosis.notices if note not in leading) if verbose else failure_text.important_notices(diagnosis)
+    visible = [*leading, *rest] if with_leading else [*rest]
     if not visible:
         return
     page.heading(word("notices", lang))

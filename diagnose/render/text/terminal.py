@@ -64,6 +64,8 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     page.say(diagnosis.verdict.headline.to(lang), style="bold")
     for number, line in enumerate(outlook_view.room_lines(diagnosis, lang)):
         page.say(line, "  " if number and len(diagnosis.ledgers) > 1 else "")
+    for notice in failure_text.leading_notices(diagnosis):
+        full_text.notice(page, notice, diagnosis, lang, "", excerpt=False)
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
