@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from diagnose.scan.log_scan import Scanned
 
 KEPT = 64 << 20  # bytes of excerpts of all logs, beyond which logs without a message are truncated
+TURNED = 1 << 20  # bytes of a log that is turned round if its newest line stands first
 QUIET = 16 << 10  # bytes kept of a truncated log
 
 #: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
@@ -43,6 +44,7 @@ _PROSE_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"acceler
 #: Words of which a person's report of a failure of memory has one.
 _TROUBLE = frozenset(word.encode() for word in ("OOM", "oom", "emory", "137", "显存", "内存"))
 _RANK = lazy_compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")
+_TIME = lazy_compile(rb"(?m)^\s{0,4}[\[(\"]?(?:(\d{4}[-/]\d\d[-/]\d\d[T ]))?(\d\d:\d\d:\d\d)")
 _NAMES_PROCESS = lazy_compile(r"(?i)rank|node|attempt|restart|worker-|_[0-9a-f]{8}")
 #: Note of an input -> phrase of the notice about it.
 _NOTES = {"damaged": "packed.damaged", "expands": "packed.expanding"}
@@ -150,6 +152,13 @@ class JobInputs:
         if "damaged" in scanned.input.notes and not scanned.input.bytes:
             self.errors.append(unpack_limits.unpack_error("nothing_left", source.name, hint="copy_again"))
             return
+        if may_stand_on_head(scanned):
+            from diagnose.inputs import newest_first  # few logs do: not loaded at start
+
+            turned = newest_first.turned_round(scanned)
+            if turned is not None:
+                scanned = turned
+                self.notices.append(Notice("info", "newest_first", phrase("parse.newest_first", name=source.name), Witness(source.name)))
         self._bytes_kept += sum(len(excerpt.raw) for excerpt in (*scanned.excerpts, *scanned.samples))
         self.logs.append(_truncate(scanned) if self._bytes_kept > KEPT else scanned)
         self._order.append((number, source.place))
@@ -240,6 +249,18 @@ def _may_be_page(log: Scanned, *, failed: bool) -> bool:
     if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]):
         return True
     return not failed and log.input.bytes <= QUIET and any(excerpt.spots.among(_TROUBLE) for excerpt in log.excerpts)
+
+
+def may_stand_on_head(scanned: Scanned) -> bool:
+    """Whether a small log may have its newest line first: its first times fall, or frames stand above a traceback's first line."""
+    raw = scanned.excerpts[0].raw if len(scanned.excerpts) == 1 else b""
+    if not raw or len(raw) != scanned.input.bytes or len(raw) > TURNED:
+        return False
+    times = [day + time for day, time in _TIME.findall(raw, 0, 4096)]
+    if times and times[0] > times[-1] and times == sorted(times, reverse=True) and len(set(times)) > (1 if b"-" in times[0] else 2):
+        return True
+    head = raw.find(b"Traceback (most recent call last)")
+    return head > 0 and b'File "' in raw[max(0, head - 400) : head] and b'File "' not in raw[head : head + 200]
 
 
 def split_wandb(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:

@@ -29,12 +29,16 @@ class Hit:
 
 @dataclass
 class Excerpt:
-    """Bytes of the input from `offset` on; the first is byte `into` of line `line` (above 0 only in lines longer than a window)."""
+    """Bytes of the input from `offset` on; the first is byte `into` of line `line` (above 0 only in lines longer than a window).
+
+    `numbers`: the number of each line in the input, where the lines are not in its order.
+    """
 
     raw: bytes
     offset: int
     line: int
     into: int = 0
+    numbers: tuple[int, ...] = ()
 
     @cached_property
     def spots(self) -> SubstringIndex:

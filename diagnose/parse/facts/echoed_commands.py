@@ -26,10 +26,11 @@ LONGEST = 64  # lines that one command may be written over
 
 #: These are texts, compiled when a log holds the word of a launcher.
 _BEFORE = r"(?:export )?(?:\w+=\S* +)*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
-#: `set -x`, a shell prompt (its names masked, perhaps), the DeepSpeed launcher's own echo, what bash says of a command that was killed.
+#: `set -x`, a shell prompt (its names masked, perhaps), one of Windows, the DeepSpeed launcher's own echo, what bash says of a command that was
+#: killed.
 _ECHO = (
     r"(?:\S{1,200}: line \d{1,9}: {1,8}\d{1,10} Killed {1,40}|\++ "
-    r"|(?:\([\w.-]+\) ?)?[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |[$#❯%] |.*?\bcmd = )(?=\S)"
+    r"|(?:\([\w.-]+\) ?)?[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |PS [^>\n]{1,200}> ?|[A-Z]:\\[^>\n]{0,200}> ?|[$#❯%] |.*?\bcmd = )(?=\S)"
 )
 _PER_NODE = r"(?:--nproc[-_]per[-_]node|--num[-_]gpus|--n_gpus_per_node|NPROC_PER_NODE)[ =](\d{1,5})\b"
 _ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
@@ -51,7 +52,7 @@ def _words() -> frozenset[bytes]:
 @cache
 def _programs() -> str:
     programs = rule_files.table("programs")
-    return "|".join(map(re.escape, (*programs["commands"], *programs["launchers"]))) + r"|python[\d.]*"
+    return "|".join(map(re.escape, (*programs["commands"], *programs["launchers"], *programs["tools"]))) + r"|python[\d.]*"
 
 
 @cache
@@ -125,6 +126,10 @@ def _find_commands(pages: Iterable[Page]) -> list[Command]:
     return commands
 
 
+#: Signs that continue a command in bash, cmd and PowerShell.
+_CONTINUES = ("\\", " ^", " `")
+
+
 def _join_continued(page: Page, index: int, start: int) -> str:
     """A command with the lines that backslashes join to it, whatever its length."""
     begin, end = page.bounds(index)
@@ -132,7 +137,7 @@ def _join_continued(page: Page, index: int, start: int) -> str:
     text = page.line(index).text[start:]
     text = raw[raw.find(text[:40]) :] if text[:40] and text[:40] in raw else text
     for number in range(index + 1, min(index + LONGEST, len(page))):
-        if not text.rstrip().endswith("\\"):
+        if not text.rstrip().endswith(_CONTINUES):
             break
         text = text.rstrip()[:-1] + re.sub(r"^> ?", "", page.line(number).text)
     return text

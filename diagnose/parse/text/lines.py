@@ -88,7 +88,8 @@ class Page:
 
     def number(self, index: int) -> int:
         """A line's number in the input, from 1."""
-        return self.excerpt.line + index
+        numbers = self.excerpt.numbers
+        return numbers[index] if index < len(numbers) else self.excerpt.line + index
 
     def bounds(self, index: int) -> tuple[int, int]:
         """Start and end of a line in the excerpt's bytes, without its line end."""
@@ -117,7 +118,7 @@ class Page:
                 text = _REPEATED.sub("", text)
             if label:
                 prefix = self._prefix(index, own)
-            line = self._cleaned[index] = Line(self.excerpt.line + index, self._by(prefix) if self._is_signed else prefix, text)
+            line = self._cleaned[index] = Line(self.number(index), self._by(prefix) if self._is_signed else prefix, text)
         return line
 
     def around(self, offset: int) -> tuple[Prefix, str, str]:
