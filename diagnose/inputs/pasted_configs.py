@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from textwrap import dedent
@@ -32,6 +32,7 @@ MARGIN = 32 << 10  # bytes at either end that are searched for a person's senten
 BLOCK = 128 << 10  # characters of one block
 BLOCKS, CONFIGS = 64, 8  # blocks examined and configs accepted of one page
 MIN_KEYS = 3  # keys of an unfenced YAML block
+HEREDOC = 400  # lines of a here-document outside a fence
 LINE = 16 << 10  # characters of a line that are searched for a command in a sentence
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
@@ -43,6 +44,7 @@ _HUMAN = re.compile(
     + "：$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|我的|我用|我在|我们".encode(),
     re.MULTILINE,
 )
+_OPENS_FENCE = re.compile(r"[^`\n]{1,400}(`{3})$")  # at the end of a sentence
 _QUOTE = re.compile(r"(?: {0,3}> ?){1,3}")
 _FENCE = re.compile(r"( {0,12})(`{3,}|~{3,}) {0,4}([\w+#.-]{0,30})[^`\n]{0,80}$")
 _KEY = re.compile(r"(?!\w{0,80}(?:\.\w{1,80}){0,8}(?:Error|Exception|Warning|Exit)\b)[a-z_][\w.-]{0,80}:(?: |$)")
@@ -52,6 +54,11 @@ _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} 
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
 _INTRODUCES = re.compile(r"[:：]\s*$|^#|>\s*$|^\*\*")
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
+_PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
+_HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
+_SHOWN_FILE = re.compile(
+    r"[^\n]{0,120}?(?:[#$%>] {0,2}|^)(?:vim?|nano|cat|less|more|type|bat|head) {1,4}(?:-\S{1,8} )?([\w./\\~-]{1,200})\s*$"
+)
 _CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
 #: Where a sentence may go on with a command: behind a colon, or within backticks.
 _QUOTES_COMMAND = re.compile(r"(?<!`)`(?!`)|[:：] {0,4}")
@@ -117,9 +124,11 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
     while index < len(lines):
         line = lines[index]
         fence = _FENCE.match(line)
-        if fence:
-            end = _end_of_fence(lines, index + 1, fence[2])
-            yield Block(first + index + 1, "\n".join(lines[index + 1 : end]), fence[3].lower(), True, _named_file(lines, index))
+        marks = fence[2] if fence else opens[1] if (opens := _OPENS_FENCE.match(line.rstrip())) else ""
+        end = _end_of_fence(lines, index + 1, marks) if marks else len(lines)
+        if fence or end < len(lines):
+            language = fence[3].lower() if fence else ""
+            yield Block(first + index + 1, "\n".join(lines[index + 1 : end]), language, True, _named_file(lines, index))
             index, previous = end + 1, ""
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
@@ -129,7 +138,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             yield Block(first + index, "\n".join(_rejoin_lines(lines[index:end])).rstrip(), named_file=_named_file(lines, index))
             index, previous = end, lines[end - 1]
             continue
-        if _is_prose(previous) and (command := _quoted_command(line)):
+        if _is_prose(line) and (command := _quoted_command(line)):
             yield Block(first + index, command, named_file=_named_file(lines, index))
         previous = line if line.strip() else previous
         index += 1
@@ -170,7 +179,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
             (end for end in range(index + 1, min(len(lines), index + 2000)) if lines[end][:1] not in ("", " ", "\t")), len(lines)
         )
         return closing + 1 if closing < len(lines) and lines[closing].rstrip() == "}" else index
-    if line[:1].strip() and (end := _end_of_command(lines, index)):
+    if line[:1].strip() and (end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)):
         return end
     if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
         end = index
@@ -188,7 +197,8 @@ def _end_of_command(lines: Sequence[str], index: int) -> int:
     end = index + 1 + command[0].count("\n")
     while end < len(lines):
         following = next((at for at in range(end, min(end + 3, len(lines))) if lines[at].strip()), end)
-        if _OPTION.match(lines[following]):
+        is_program = _PROGRAM.match(lines[following]) and _OPTION.match("".join(lines[following + 1 : following + 2]))
+        if _OPTION.match(lines[following]) or is_program:
             end = following + 1
         elif _CONTINUED.search(lines[end - 1]) and following == end:
             end += 1
@@ -197,13 +207,35 @@ def _end_of_command(lines: Sequence[str], index: int) -> int:
     return end
 
 
+def _end_of_overrides(lines: Sequence[str], index: int) -> int:
+    """The end of overrides without a program, one a line; 0 for fewer than make a block."""
+    end = index
+    while end < len(lines) and _OPTION.match(lines[end]):
+        end += 1
+    return end if end - index >= MIN_KEYS else 0
+
+
+def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
+    """The end of a script that begins with a here-document: behind its lines those of shell, and what they indent; 0: none."""
+    heredoc = _HEREDOC.match(lines[index])
+    if heredoc is None or not _shell().match(lines[index]):
+        return 0
+    end = next((at + 1 for at in range(index + 1, min(len(lines), index + HEREDOC)) if lines[at].strip() == heredoc[2]), len(lines))
+    last = end
+    while end < len(lines) and (not lines[end].strip() or lines[end][:1] in " \t" or _shell().match(lines[end]) or _is_command(lines, end)):
+        end += 1
+        last = end if lines[end - 1].strip() else last
+    return last
+
+
 def _rejoin_lines(lines: Sequence[str]) -> list[str]:
-    """The lines of a command with the trailing backslashes restored that Markdown removes outside fences: it removes all or none."""
+    """The lines of a command with the trailing backslashes restored that Markdown removes outside fences: where most of them stand, one
+    that is missing is the author's mistake."""
     start = _command().match("\n".join(lines[:VARIABLE_LINES]))
-    if start is None or any(_CONTINUED.search(line) for line in lines):
+    if start is None or 2 * sum(_CONTINUED.search(line) is not None for line in lines) > len(lines):
         return list(lines)
     first, last = start[0].count("\n"), len(lines) - 1
-    return [f"{line.rstrip()} \\" if first <= at < last else line for at, line in enumerate(lines)]
+    return [f"{_CONTINUED.sub('', line).rstrip()} \\" if first <= at < last else line for at, line in enumerate(lines)]
 
 
 def _end_of_yaml(lines: Sequence[str], index: int) -> int:
@@ -220,7 +252,12 @@ def _end_of_yaml(lines: Sequence[str], index: int) -> int:
 
 def _parse_block(block: Block, name: str) -> ConfigSource | None:
     """The block as a config if the adapters recognise it, padded with blank lines to keep the page's line numbers."""
-    text = dedent(block.text if block.fenced else block.text.expandtabs(4))
+    text = block.text if block.fenced else block.text.expandtabs(4)
+    first, _, rest = text.partition("\n")
+    shown = _SHOWN_FILE.match(first)
+    if shown and not block.named_file:  # a terminal shows a file
+        block, text = replace(block, named_file=shown[1].replace("\\", "/").rpartition("/")[2]), f"\n{rest}"
+    text = dedent(text)
     if not text.strip() or len(text) > BLOCK or block.language in _NO_CONFIG:
         return None
     padding = "\n" * (block.line - 1)
@@ -248,10 +285,14 @@ def _commands_only(text: str, is_shell: bool) -> str:
     commands: list[str] = []
     lines = text.split("\n")
     has_command = is_shell or text.lstrip().startswith("#!")
+    delimiter = ""  # of the here-document that the line stands in
     for index, line in enumerate(lines):
+        inside, delimiter = delimiter, "" if line.strip() == delimiter else delimiter
+        heredoc = _HEREDOC.match(line)
+        delimiter = heredoc[2] if heredoc and not inside else delimiter
         continues = bool(commands) and _CONTINUED.search(commands[-1]) is not None
         begins = _is_command(lines, index) or _OPTION.match(line) is not None
-        belongs = continues or begins or not line.strip() or _shell().match(line)
+        belongs = continues or begins or bool(inside) or not line.strip() or _shell().match(line)
         if not belongs and (not has_command or _OUTPUT.search(line)):
             break
         has_command = has_command or begins

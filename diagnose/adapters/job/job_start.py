@@ -235,7 +235,7 @@ def _cut_off_groups(programs: Sequence[StartedProgram]) -> Iterator[list[tuple[S
     for start in programs:
         launch = start.launch
         if not launch.orphan:
-            trains = start.table is not None and start.trains
+            trains = start.trains and (start.table is not None or launch.launcher != "python")
             if group and (trains or launch.program):
                 yield from [group] if trainer is not None or trains else []
                 group = []

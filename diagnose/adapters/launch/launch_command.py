@@ -170,7 +170,21 @@ def words_launches(words: Sequence[Word], env: dict[str, Word], text: str) -> li
 def text_launches(chars: Chars, env: dict[str, Word]) -> list[Launch]:
     """What a text that a file of another form hands to a shell starts, in the offsets of the file."""
     outer = Command((), {}, 0)
-    return _reconcile_branches([_map_offsets(launch, chars, outer, env, False) for launch in _nested_launches(chars, 1)])
+    whole = _with_variables(chars, env)
+    return _reconcile_branches([_map_offsets(launch, whole, outer, env, False) for launch in _nested_launches(whole, 1)])
+
+
+def _with_variables(chars: Chars, env: dict[str, Word]) -> Chars:
+    """A text behind assignments of the variables that the file sets, as far as it uses them."""
+    whole = Chars()
+    for name, word in env.items():
+        is_used = f"${name}" in chars.text or f"${{{name}" in chars.text
+        if is_used and word.sure and word.text and not set("'\n") & set(word.text):
+            whole.add(f"{name}='", word.start, word.start)
+            whole.add(word.text, word.start, word.end)
+            whole.add("'\n", word.end, word.end)
+    whole.extend(chars)
+    return whole
 
 
 def text_words(chars: Chars) -> list[Word]:

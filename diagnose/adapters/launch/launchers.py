@@ -23,7 +23,7 @@ def skip_options(words: list[Word]) -> list[Word]:
         name = word.text.rpartition("/")[2]
         if _PYTHON.match(word.text) or _TORCHRUN.match(word.text) or name in ("deepspeed", "env", *SHELLS) or name in commands:
             return words[index:]
-        if re.match(r"[A-Za-z_]\w*=", word.text) and not (index and words[index - 1].text in ("-e", "--env")):
+        if re.match(r"[A-Za-z_]\w*=", word.text) and not (index and re.fullmatch(r"--?[A-Za-z][\w-]*", words[index - 1].text)):
             return words[index:]
     images = rule_files.table("programs")["images"]
     return next((words[index:] for index, word in enumerate(words) if word.text.rpartition("/")[2].partition(":")[0] in images), [])

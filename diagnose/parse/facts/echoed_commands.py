@@ -22,15 +22,17 @@ if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
 
 REACH = 256 << 10
+_SEVERAL = 3  # options that tell a command from a sentence that names a program
 LONGEST = 64  # lines that one command may be written over
 
 #: These are texts, compiled when a log holds the word of a launcher.
 _BEFORE = r"(?:export )?(?:\w+=\S* +)*(?:(?:nohup|sudo|exec|env|time|bash|sh|uv run) )*\S*"
-#: `set -x`, a shell prompt (its names masked, perhaps), one of Windows, the DeepSpeed launcher's own echo, what bash says of a command that was
-#: killed.
+#: `set -x`, a shell prompt (its names masked, perhaps), one of Windows, the DeepSpeed launcher's own echo, what bash says of a command
+#: that was killed.
 _ECHO = (
     r"(?:\S{1,200}: line \d{1,9}: {1,8}\d{1,10} Killed {1,40}|\++ "
-    r"|(?:\([\w.-]+\) ?)?[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |PS [^>\n]{1,200}> ?|[A-Z]:\\[^>\n]{0,200}> ?|[$#❯%] |.*?\bcmd = )(?=\S)"
+    r"|(?:\([\w.-]+\) ?)?(?:[\w.<>-]+@[\w.<>-]+:[^\s$#]*[$#] |(?:PS [^>\n]{1,200}|[A-Z]:\\[^>\n]{0,200})> ?)"
+    r"|(?:\d\d?:\d\d(?::\d\d)? )?[$#❯%] |.*?\bcmd = )(?=\S)"
 )
 _PER_NODE = r"(?:--nproc[-_]per[-_]node|--num[-_]gpus|--n_gpus_per_node|NPROC_PER_NODE)[ =](\d{1,5})\b"
 _ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
@@ -67,6 +69,11 @@ def _pasted_pattern() -> re.Pattern[str]:
     return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
 
 
+def _printed(text: str) -> re.Match[str] | None:
+    """The start of a line that a program prints of what it launches: a launcher and several options, nothing before them."""
+    return re.match(r"(?=(?:accelerate launch|torchrun|deepspeed) )", text) if text.count(" --") >= _SEVERAL else None
+
+
 #: How DeepSpeed's launcher lists what it started on this node, and what ended; before it the host, where there are several
 #: (deepspeed/launcher/launch.py, multinode_runner.py).
 _LISTED = lazy_compile(
@@ -74,12 +81,22 @@ _LISTED = lazy_compile(
     rb"\[(?P<words>['\"][^\n]{1,65536}['\"])\]",
     re.MULTILINE,
 )
+_RAISED = lazy_compile(rb"CalledProcessError: Command '\[(?P<words>['\"][^\n]{1,65536}['\"])\]' ")
 _ITEM = lazy_compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
 
 
 def read_commands(pages: Sequence[Page]) -> list[Command]:
     """The commands echoed in the head of the logs, in order; without one, the last that DeepSpeed's launcher lists."""
-    return _find_commands(pages) or _launcher_command(pages)
+    return _find_commands(pages) or _launcher_command(pages) or _failed_command(pages)
+
+
+def _failed_command(pages: Iterable[Page]) -> list[Command]:
+    """The command in the exception that Python raises where a process fails: `Command '['python', 'train.py']' returned ...`."""
+    for page in pages:
+        if page.excerpt.spots.has(b"CalledProcessError") and (match := _RAISED.search(page.excerpt.raw)):
+            text = shlex.join(quoted or plain for quoted, plain in _ITEM.findall(match["words"].decode("utf-8", "replace")))
+            return [Command(text, page.witness(page.excerpt.offset + match.start()))]
+    return []
 
 
 def _launcher_command(pages: Iterable[Page]) -> list[Command]:
@@ -118,7 +135,7 @@ def _find_commands(pages: Iterable[Page]) -> list[Command]:
                 continue
             index = page.index(page.excerpt.offset + at)
             text = page.line(index).text
-            echo = re.match(_ECHO, text) or _pasted_pattern().match(text)
+            echo = re.match(_ECHO, text) or _pasted_pattern().match(text) or _printed(text)
             if echo is None or (page.source, page.number(index)) in done or not _command_pattern().match(text[echo.end() :]):
                 continue
             done.add((page.source, page.number(index)))
