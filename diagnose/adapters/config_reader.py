@@ -200,8 +200,8 @@ def _file_parts(documents: Iterable[OpenDocument]) -> list[Part]:
 
 
 def _environment_parts(programs: Sequence[StartedProgram]) -> list[Part]:
-    """The environments of the trainers; a server's own does not apply to them."""
-    own = [start for start in programs if start.trains] or [start for start in programs if not start.is_server]
+    """The environments of the trainers; a server's own does not apply to them, and counts where nothing else is started."""
+    own = [start for start in programs if start.trains] or [start for start in programs if not start.is_server] or programs
     return [part for start in own if (part := command_layers.environment_part(start)) is not None]
 
 
