@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ BLOCK = 128 << 10  # characters of one block
 BLOCKS, CONFIGS = 64, 8  # blocks examined and configs accepted of one page
 MIN_KEYS = 3  # keys of an unfenced YAML block
 HEREDOC = 400  # lines of a here-document outside a fence
-LINE = 16 << 10  # characters of a line that are searched for a command in a sentence
+LINE, MARKS = 16 << 10, 16  # characters of a line, and marks in them, behind which a command in a sentence is sought
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
 #: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person.
@@ -120,13 +121,13 @@ def _strip_quote(line: str) -> str:
 def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Iterator[Block]:
     """Yield the blocks of a page from top to bottom. `first`: the number of the first line."""
     previous = "" if at_start else "0:00:00"  # the last line before a block; a time stands for a log line
-    index = 0
+    index, last_mark = 0, max((at for at, line in enumerate(lines) if line.strip() == "```"), default=0)
     while index < len(lines):
         line = lines[index]
         fence = _FENCE.match(line)
-        marks = fence[2] if fence else opens[1] if (opens := _OPENS_FENCE.match(line.rstrip())) else ""
-        end = _end_of_fence(lines, index + 1, marks) if marks else len(lines)
-        if fence or end < len(lines):
+        marks = fence[2] if fence else opens[1] if index < last_mark and (opens := _OPENS_FENCE.match(line.rstrip())) else ""
+        if marks:
+            end = _end_of_fence(lines, index + 1, marks)
             language = fence[3].lower() if fence else ""
             yield Block(first + index + 1, "\n".join(lines[index + 1 : end]), language, True, _named_file(lines, index))
             index, previous = end + 1, ""
@@ -307,10 +308,11 @@ def _is_command(lines: Sequence[str], index: int) -> bool:
 
 def _quoted_command(line: str) -> str:
     """The command with options that stands in a sentence, between backticks or behind a colon; empty: none."""
-    for mark in _QUOTES_COMMAND.finditer(line[:LINE]):
-        command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
-        if _command().match(command) and _HAS_OPTION.search(command):
-            return command
+    for mark in islice(_QUOTES_COMMAND.finditer(line, 0, LINE), MARKS):
+        if _command().match(line, mark.end()):
+            command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
+            if _HAS_OPTION.search(command):
+                return command
     return ""
 
 

@@ -33,7 +33,9 @@ def shell_pattern() -> re.Pattern[str]:
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
     words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
-    return re.compile(rf"(?:^|[\s;&|(/@!])(?:{words})\s|^\s*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^\s*#SBATCH", re.MULTILINE)
+    return re.compile(
+        rf"(?:^|[\s;&|(/@!])(?:{words})\s|^[ \t]*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^[ \t]*#(?:SBATCH|PBS|BSUB)", re.MULTILINE
+    )
 
 
 def detect_form(text: str, is_known: IsKnown) -> Form:
