@@ -139,7 +139,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             yield Block(first + index, "\n".join(_rejoin_lines(lines[index:end])).rstrip(), named_file=_named_file(lines, index))
             index, previous = end, lines[end - 1]
             continue
-        if _is_prose(line) and (command := _quoted_command(line)):
+        if not _OUTPUT.search(line) and (command := _quoted_command(line)):
             yield Block(first + index, command, named_file=_named_file(lines, index))
         previous = line if line.strip() else previous
         index += 1
@@ -309,7 +309,7 @@ def _is_command(lines: Sequence[str], index: int) -> bool:
 def _quoted_command(line: str) -> str:
     """The command with options that stands in a sentence, between backticks or behind a colon; empty: none."""
     for mark in islice(_QUOTES_COMMAND.finditer(line, 0, LINE), MARKS):
-        if _command().match(line, mark.end()):
+        if _command().match(line, mark.end()) and _is_prose(line[: mark.start()]):
             command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
             if _HAS_OPTION.search(command):
                 return command

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
@@ -58,7 +59,9 @@ class _CommandReader:
                 yield from self._of_words(self._words(node, 0) or [], env)
             elif isinstance(node, ast.Assign) or (isinstance(node, ast.Call) and callee_name(node.func) in _RUNNERS and node.args):
                 value = node.value if isinstance(node, ast.Assign) else node.args[0]
-                if _is_text(value) and not self._joins_known_list(value):
+                if isinstance(value, ast.Call) and callee_name(value.func) == "split" and id(value) not in tracked:
+                    yield from self._of_words(self._words(value, 0) or [], env)
+                elif _is_text(value) and not self._joins_known_list(value):
                     nested = text_launches(self._chars(value, 0), {**env, **self._env_of(node)})
                     yield from nested if any(starts_program(launch) and launch.flags for launch in nested) else ()
 
@@ -199,10 +202,11 @@ class _CommandReader:
     def _filled(self, template: ast.expr, values: Sequence[ast.expr], named: dict[str, ast.expr], depth: int) -> Chars:
         """A template of `format` or `%` with its values."""
         chars, result, at = self._chars(template, depth + 1), Chars(), 0
-        for position, hole in enumerate(_FIELD.finditer(chars.text)):
+        positions = count()
+        for hole in _FIELD.finditer(chars.text):
             result.append(chars.text[at : hole.start()], chars.starts[at : hole.start()], chars.ends[at : hole.start()])
             at = hole.end()
-            index = int(hole[1]) if (hole[1] or "").isdecimal() else position
+            index = int(hole[1]) if (hole[1] or "").isdecimal() else next(positions) if not hole[1] else len(values)
             value = named.get(hole[1] or "") or (values[index] if index < len(values) else None)
             result.extend(
                 self._chars(value, depth + 1) if value is not None else Chars.unknown(hole[0], chars.starts[at - 1], chars.ends[at - 1])
