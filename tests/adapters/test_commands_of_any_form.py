@@ -65,7 +65,7 @@ def test_an_edit_changes_nothing_but_the_value_where_it_stands(name: str) -> Non
     case, diagnosis = CASES[name], diagnosed(name)
     for document in diagnosis.documents:
         for entry in document.entries:
-            if "train.micro_batch_size" in entry.knobs and entry.start < entry.end:
+            if "train.micro_batch_size" in entry.knobs and "train.micro_batch_size" in case.get("reads", {}) and entry.start < entry.end:
                 edit = Edit(
                     document.name, entry.key, entry.written, entry.written.replace(str(case["reads"]["train.micro_batch_size"]), "77")
                 )
