@@ -31,7 +31,7 @@ QUIET = 16 << 10  # bytes kept of a truncated log
 #: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
 _PROSE_SIGNS = frozenset(
     (
-        *(b"```", b"~~~", b"<details", b"<summary", b"\n# ", b"\n## ", b"\n### ", b"> #"),
+        *(b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n# ", b"\n## ", b"\n### ", b"> #"),
         *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
         *(
             word.encode()
@@ -211,15 +211,17 @@ class JobInputs:
         self._order = [self._order[index] for index in order]
 
     def read_pages(self, reading: Reading) -> Reading:
-        """Read what a person wrote in logs that are pages (issues, chat messages): add the configs pasted into them, and to the reading
-        what the sentences say."""
+        """Read what a person wrote in logs that are pages (issues, chat messages): add the configs pasted into them, whose lines are no
+        longer read as lines of a log, and to the reading what the sentences say."""
         pages = [log for log in self.logs if _may_be_page(log, failed=reading.root is not None)]
         if not pages:
             return reading
         from diagnose.inputs import pasted_configs, prose  # few inputs are pages: not loaded at start
 
         for page in pages:
-            self.configs += pasted_configs.configs(page)
+            configs = pasted_configs.configs(page)
+            reading = pasted_configs.without_settings_of(configs, page.input.name, reading)
+            self.configs += configs
         return prose.read_prose(pages, reading, configured=bool(self.configs))
 
     # -- results
@@ -242,15 +244,6 @@ class JobInputs:
         )
 
 
-def _may_be_page(log: Scanned, *, failed: bool) -> bool:
-    """Whether a person may have written a log; of a job whose logs show no failure a short text that speaks of memory is enough."""
-    if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts):
-        return True
-    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]):
-        return True
-    return not failed and log.input.bytes <= QUIET and any(excerpt.spots.among(_TROUBLE) for excerpt in log.excerpts)
-
-
 def may_stand_on_head(scanned: Scanned) -> bool:
     """Whether a small log may have its newest line first: its first times fall, or frames stand above a traceback's first line."""
     raw = scanned.excerpts[0].raw if len(scanned.excerpts) == 1 else b""
@@ -261,6 +254,15 @@ def may_stand_on_head(scanned: Scanned) -> bool:
         return True
     head = raw.find(b"Traceback (most recent call last)")
     return head > 0 and b'File "' in raw[max(0, head - 400) : head] and b'File "' not in raw[head : head + 200]
+
+
+def _may_be_page(log: Scanned, *, failed: bool) -> bool:
+    """Whether a person may have written a log; of a job whose logs show no failure a short text that speaks of memory is enough."""
+    if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts):
+        return True
+    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]):
+        return True
+    return not failed and log.input.bytes <= QUIET and any(excerpt.spots.among(_TROUBLE) for excerpt in log.excerpts)
 
 
 def split_wandb(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:

@@ -15,8 +15,9 @@ from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.schema import framework_tables
-from diagnose.facts import Notice, Witness
+from diagnose.facts import Notice, Witness, require_declared
 from diagnose.inputs.materials import as_config, convert_each
+from diagnose.parse.text.decoding import strip_markup
 from diagnose.phrases import phrase
 from diagnose.scan import job_folder
 
@@ -30,16 +31,17 @@ if TYPE_CHECKING:
 
 LARGEST = 4 << 20  # bytes of a page; a larger text is a log
 MARGIN = 32 << 10  # bytes at either end that are searched for a person's sentences
-BLOCK = 128 << 10  # characters of one block
+BLOCK, TEXT = 64 << 10, 192 << 10  # characters of one block, of all blocks of a page that are examined
 BLOCKS, CONFIGS = 64, 8  # blocks examined and configs accepted of one page
 MIN_KEYS = 3  # keys of an unfenced YAML block
 HEREDOC = 400  # lines of a here-document outside a fence
 LINE, MARKS = 16 << 10, 16  # characters of a line, and marks in them, behind which a command in a sentence is sought
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
-#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person.
+#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question.
 _HUMAN = re.compile(
     rb"^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
+    rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
     rb"|^[\xe3-\xe9][\x80-\xbf]{2}(?:[\xe3-\xe9][\x80-\xbf]{2}|[A-Za-z0-9 ]){1,20}"
     + "：$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|我的|我用|我在|我们".encode(),
@@ -47,13 +49,31 @@ _HUMAN = re.compile(
 )
 _OPENS_FENCE = re.compile(r"[^`\n]{1,400}(`{3})$")  # at the end of a sentence
 _QUOTE = re.compile(r"(?: {0,3}> ?){1,3}")
-_FENCE = re.compile(r"( {0,12})(`{3,}|~{3,}) {0,4}([\w+#.-]{0,30})[^`\n]{0,80}$")
+_FENCE = re.compile(r" {0,12}(`{3,}|~{3,})\s{0,4}([^`\n]*)$")
+_LANGUAGE = re.compile(r"\{?\.?([\w+#-]{0,30})")
+#: What stands behind the marks of a fence and is the first line of its text, not its language or title.
+_TEXT_BEHIND_FENCE = re.compile(r"[^\n]*\\$|[\w./-]{1,80} [^\n]*-|[\w.]{1,120}=[^\s\"']|[a-z_][\w.-]{0,80}: ")
+#: What HTML shows as it is written, and what ends it; a fold ends it too where its own end was forgotten.
+_PRE = re.compile(r"[^\n`]{0,400}?<pre\b[^<>\n]{0,400}>(?:\s{0,8}<code\b[^<>\n]{0,400}>)?", re.IGNORECASE)
+_PRE_END = re.compile(r"(?:</code>\s{0,8})?</pre>|</details>", re.IGNORECASE)
+_TAG_LINE = re.compile(
+    r"\s*(?:</?(?:details|summary|p|div|b|br|hr|code|pre|h\d|strong)\b[^<>]{0,200}>\s*|[\w /:#-]{1,60}(?=</summary>)){1,8}$"
+)
 _KEY = re.compile(r"(?!\w{0,80}(?:\.\w{1,80}){0,8}(?:Error|Exception|Warning|Exit)\b)[a-z_][\w.-]{0,80}:(?: |$)")
 _YAML_LINE = re.compile(r"\s+\S|- |-$|#|\s*$")
 _SECTION = re.compile(r"\[[a-z_][\w.-]{0,80}\]\s*$")
+#: The first line of a script without a fence, and the lines that may follow at its left edge.
+_PYTHON = re.compile(r"(?:import [\w.]{1,80}(?: as \w{1,40})?(?:, ?[\w.]{1,80}){0,9}|from [\w.]{1,80} import [\w(*].{0,200})\s*$")
+_PYTHON_LINE = re.compile(
+    r"\s|$|#|import |from |def |class |@\w|if |for |while |with |try:|except\b|finally:|else:|elif |return\b|raise |assert |del |async "
+    r"|[A-Za-z_][\w.\[\]'\", ]{0,120}(?:: ?[\w.\[\], |]{1,60})? ?[-+*/|&]?= ?\S|[A-Za-z_][\w.]{0,80}\(|[)\]}]|\"\"\"|\'\'\'"
+)
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
-_INTRODUCES = re.compile(r"[:：]\s*$|^#|>\s*$|^\*\*")
+_INTRODUCES = re.compile(
+    r"[:：]\s*$|^#|>\s*$|^\*\*|^(?:(?:yaml|json|bash|shell|python|toml|text|plaintext)?\s?(?:copy(?: code)?|复制(?:代码)?)?)$",
+    re.IGNORECASE,
+)
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
@@ -87,12 +107,13 @@ def configs(log: Scanned) -> list[ConfigSource]:
     if log.input.bytes > LARGEST or not is_page(log):
         return []
     configs: list[ConfigSource] = []
-    number = 0
+    number = length = 0
     for excerpt in log.excerpts:
         lines = [_strip_quote(line) for line in excerpt.raw.decode("utf-8", "replace").split("\n")]
         for block in blocks(lines, excerpt.line, at_start=excerpt.offset == 0):
             number += 1
-            if number > BLOCKS or len(configs) >= CONFIGS:
+            length += len(block.text) if len(block.text) <= BLOCK else 0
+            if number > BLOCKS or length > TEXT or len(configs) >= CONFIGS:
                 return configs
             source = _parse_block(block, f"{log.input.name}#block-{number}")
             if source is not None:
@@ -105,7 +126,7 @@ def is_page(log: Scanned) -> bool:
     texts = [excerpt.raw for excerpt in log.excerpts]
     if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
         return True
-    if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary")):
+    if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre")):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
 
@@ -124,13 +145,22 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
     index, last_mark = 0, max((at for at, line in enumerate(lines) if line.strip() == "```"), default=0)
     while index < len(lines):
         line = lines[index]
+        if not line.strip():
+            index += 1
+            continue
         fence = _FENCE.match(line)
-        marks = fence[2] if fence else opens[1] if index < last_mark and (opens := _OPENS_FENCE.match(line.rstrip())) else ""
-        if marks:
-            end = _end_of_fence(lines, index + 1, marks)
-            language = fence[3].lower() if fence else ""
-            yield Block(first + index + 1, "\n".join(lines[index + 1 : end]), language, True, _named_file(lines, index))
-            index, previous = end + 1, ""
+        opens = fence or (_OPENS_FENCE.match(line.rstrip()) if index < last_mark else None)
+        if opens:
+            end, text = _fenced(lines, index + 1, opens[1])
+            language, beginning = _behind_fence(fence[2].strip()) if fence else ("", [])
+            yield Block(first + index + 1 - len(beginning), "\n".join([*beginning, *text]), language, True, _named_file(lines, index))
+            index, previous = end, ""
+            continue
+        pre = _PRE.match(line) if "<" in line else None
+        if pre:
+            end, text = _preformatted(lines, index, pre.end())
+            yield Block(first + index, "\n".join(text), "", True, _named_file(lines, index))
+            index, previous = end, ""
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
         begins = is_separate or _is_command(lines, index)
@@ -141,23 +171,66 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             continue
         if not _OUTPUT.search(line) and (command := _quoted_command(line)):
             yield Block(first + index, command, named_file=_named_file(lines, index))
-        previous = line if line.strip() else previous
+        previous = line
         index += 1
 
 
 def _named_file(lines: Sequence[str], index: int) -> str:
-    """The file named by the sentence before a block; empty if there are none or several."""
-    above = [line for line in lines[max(0, index - 3) : index] if line.strip()][-1:]
+    """The file named by the sentence before a block; empty if there are none or several. Tags between them do not count."""
+    near = [line for line in lines[max(0, index - 6) : index] if line.strip()]
+    above = [line for line in near if _FILE.search(line[:300]) or not _TAG_LINE.match(line)][-1:]
     names = set(_FILE.findall(above[0][:300])) if above and not _LOG_LINE.search(above[0]) else set()
     return str(names.pop()) if len(names) == 1 else ""
 
 
-def _end_of_fence(lines: Sequence[str], start: int, marks: str) -> int:
+def _behind_fence(text: str) -> tuple[str, list[str]]:
+    """(language, first lines of the block) by what stands behind a fence's marks: one line where a person began the text there."""
+    language = str(_LANGUAGE.match(text)[1]).lower()  # type: ignore[index]  # it matches everything
+    if not _TEXT_BEHIND_FENCE.match(text):
+        return language, []
+    return (language, [text[len(language) :].lstrip()]) if language in _SHELLS else ("", [text])
+
+
+def _fenced(lines: Sequence[str], start: int, marks: str) -> tuple[int, Sequence[str]]:
+    """(index behind a fence whose text begins at `start`, its lines). People also close one at the end of its last line. One that nobody
+    closed ends where the next one opens, without the sentence that introduces that one."""
     for index in range(start, len(lines)):
         text = lines[index].strip()
-        if text.startswith(marks) and not text.strip(marks[0]):
-            return index
-    return len(lines)
+        last = text.removesuffix(marks)
+        if last not in ("", text) and marks not in last and not _closes_soon(lines, index + 1, marks):
+            return index + 1, [*lines[start:index], lines[index].rstrip()[: -len(marks)]]
+        if not text.startswith(marks):
+            continue
+        if not text.strip(marks[0]):
+            return index + 1, lines[start:index]
+        if _FENCE.match(lines[index]):
+            return index, _without_introduction(lines[start:index])
+    return len(lines), lines[start:]
+
+
+def _closes_soon(lines: Sequence[str], start: int, marks: str) -> bool:
+    """Whether the next line that is not blank closes a fence."""
+    return next((line.strip() for line in lines[start : start + 3] if line.strip()), "") == marks
+
+
+def _without_introduction(lines: Sequence[str]) -> Sequence[str]:
+    """The lines without headings, tags and sentences at their end that introduce what follows."""
+    end = len(lines)
+    while end and (not lines[end - 1].strip() or _INTRODUCES.search(lines[end - 1])):
+        end -= 1
+    return lines[:end]
+
+
+def _preformatted(lines: Sequence[str], index: int, column: int) -> tuple[int, list[str]]:
+    """(index behind a `<pre>` whose text begins in that line and column, the lines that a browser shows of it)."""
+    text: list[str] = []
+    for number in range(index, len(lines)):
+        line = lines[number][column if number == index else 0 :]
+        end = _PRE_END.search(line)
+        text.append(strip_markup(line[: end.start()] if end else line))
+        if end:
+            return number + 1, text
+    return len(lines), text
 
 
 def _is_prose(line: str) -> bool:
@@ -170,6 +243,8 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
     line = lines[index]
     if _KEY.match(line):
         return _end_of_yaml(lines, index)
+    if _PYTHON.match(line):
+        return _end_of_python(lines, index)
     if _SECTION.match(line):
         end = index + 1
         while end < len(lines) and _TOML.match(lines[end]):
@@ -240,12 +315,30 @@ def _rejoin_lines(lines: Sequence[str]) -> list[str]:
 
 
 def _end_of_yaml(lines: Sequence[str], index: int) -> int:
-    key_count, end, last_text = 0, index, index
+    """The end of a YAML block. A comment at the left edge may be a heading: with the blank lines round it, it belongs to the block only
+    where a key follows."""
+    key_count, end, last, may_be_heading = 0, index, index, False
     while end < len(lines) and (_KEY.match(lines[end]) or _YAML_LINE.match(lines[end])):
-        key_count += bool(_KEY.match(lines[end]))
+        line = lines[end]
         end += 1
-        last_text = end if lines[end - 1].strip() else last_text
-    return last_text if key_count >= MIN_KEYS else index
+        if _KEY.match(line.lstrip()) and not (may_be_heading and line[0] in " \t"):
+            key_count, last, may_be_heading = key_count + 1, end, False
+        elif line.startswith("#"):
+            may_be_heading = True
+        elif line.strip() and may_be_heading:
+            break
+        elif line.strip():
+            last = end
+    return last if key_count >= MIN_KEYS else index
+
+
+def _end_of_python(lines: Sequence[str], index: int) -> int:
+    """The end of a script without a fence: at the first line that is no Python; a comment (a heading looks like one) is not its last."""
+    end = last = index
+    while end < len(lines) and _PYTHON_LINE.match(lines[end]):
+        end += 1
+        last = end if lines[end - 1].strip() and not lines[end - 1].startswith("#") else last
+    return last
 
 
 # -- which blocks are configs
@@ -335,6 +428,30 @@ def _shell() -> re.Pattern[str]:
     return re.compile(rf"\s*(?:#|[!%$] ?(?=\S)|(?:{words})(?=[\s;]|$)|(?:\$env:)?[A-Za-z_]\w{{0,60}} ?=)", re.IGNORECASE)
 
 
+def without_settings_of(configs: Sequence[ConfigSource], page: str, reading: Reading) -> Reading:
+    """The reading without settings and commands in lines of configs pasted into this page: a config is weaker than a log, and its own
+    reader knows which of its values count."""
+    lines = {line for config in configs for line in _lines_of(config)}
+    if not lines:
+        return reading
+
+    def is_of_log(place: Witness) -> bool:
+        return place.source != page or place.line not in lines
+
+    return replace(
+        reading,
+        facts=tuple(fact for fact in reading.facts if is_of_log(fact.witness) or not require_declared(fact.name).is_knob),
+        commands=tuple(command for command in reading.commands if is_of_log(command.witness)),
+        dumps=tuple(dump for dump in reading.dumps if all(map(is_of_log, dump.lines[:1]))),
+    )
+
+
+def _lines_of(config: ConfigSource) -> range:
+    """The numbers of a page's lines that a config pasted into it takes up: blank lines keep its place."""
+    text = config.data.rstrip(b"\n")
+    return range(len(text) - len(text.lstrip(b"\n")) + 1, text.count(b"\n") + 2)
+
+
 def select_configs(
     explicit: Sequence[Material | ConfigSource], candidates: Sequence[ConfigSource], reading: Reading
 ) -> tuple[list[ConfigSource], list[Notice]]:
@@ -349,7 +466,13 @@ def select_configs(
     kinds = {open_document(source).kind for source in sources}
     texts = [command.text for command in reading.commands]
     texts += [config.text for config in configs] + [open_document(source).text for source in sources]
-    configs.sort(key=lambda config: not any(Path(config.source.name).name in text for text in texts))
+
+    def rank(config: OpenDocument) -> tuple[bool, bool]:
+        """Configs that a text names come first, options that somebody quotes without their program last."""
+        quoted = bool(config.launches) and not any(launch.program for launch in config.launches)
+        return not any(Path(config.source.name).name in text for text in texts), quoted
+
+    configs.sort(key=rank)
     selected: list[ConfigSource] = []
     notices: list[Notice] = []
     for config in configs:

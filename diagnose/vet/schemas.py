@@ -639,6 +639,7 @@ class Prefix(Row):
     pattern: str
     first: str = ""
     with_: str = Field("", alias="with")
+    indented: bool = False
 
 
 class FrameRow(Row):

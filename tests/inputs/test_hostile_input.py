@@ -117,6 +117,38 @@ def test_a_script_with_the_line_ends_of_old_macs() -> None:
     assert values["train.max_seq_len"] == 4096
 
 
+MESSAGE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB.\n"
+#: A megabyte of what a page is made of; a page with it takes 0.3 s on a machine that does nothing else.
+PAGES = {
+    "fences": "```yaml\nstage: sft\ncutoff_len: 4096\n```\n\n" * 24_000,
+    "quotes and folds": "".join("> " * (depth % 400) + "<details>\n" for depth in range(2_500)),
+    "a line": "My `python train.py` and " * 42_000,
+    "headings": "### model\nkey: 1\n\n" * 55_000,
+    "a table": "| a | b: 1 | c.yaml | --d |\n|---|---|\n" * 28_000,
+    "tags": "<div><pre>\n<code>x: 1</code>\n</div>\n" * 28_000,
+    "entities": "<pre>\n" + "&lt;a&gt;&quot;: &#39;\n" * 55_000,
+    "nothing closed": "```\n" + "<details>\n<pre>\n> ```\n`a\n" * 40_000,
+    "blank lines": "<pre>\n" * 170_000,
+}
+
+
+@for_each("name", PAGES)
+def test_a_page_made_to_cost_time(name: str) -> None:
+    """Before and behind the message."""
+    for page in (f"# My page\n\n{PAGES[name]}\n{MESSAGE}", f"# My page\n\n{MESSAGE}{PAGES[name]}"):
+        start = time.process_time()
+        assert explain(page).verdict.status == "oom"
+        assert time.process_time() - start < 2
+
+
+def test_a_block_far_down_a_page_is_read_in_bounded_time() -> None:
+    """It keeps its line by the blank lines before it; what looks like a script and does not parse is no reason to try them all."""
+    page = "My script:\n" + "\n" * 4_000 + "```\nx = (\nimport torch\n```\n\n" + MESSAGE
+    start = time.process_time()
+    assert explain(page).verdict.status == "oom"
+    assert time.process_time() - start < 2
+
+
 def test_a_log_full_of_messages_is_searched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its beginning and its end are, and what was not is said: a caught failure is printed on every step of a week."""
     monkeypatch.setattr(log_scan, "MESSAGES", 1_000)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ast import Module
 
 _PYTHON = lazy_compile(r"(?:^|\r)(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
-_SCRIPT = lazy_compile(r"(?:\s*(?:#[^\n]*)?\n)*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
+_SCRIPT = lazy_compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
 _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 _PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 _SPACED = lazy_compile(r"^[A-Za-z_]\w* = ", re.MULTILINE)  # no assignment of a shell

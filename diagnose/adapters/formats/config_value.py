@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from diagnose.phrases import Text, phrase
@@ -113,10 +114,7 @@ class Places:
         if any(char in text for char in breaks):
             self._line_starts += [match.end() for match in re.finditer(f"\r\n|[\n{breaks}]", text)]
             return
-        line_end = text.find("\n")
-        while line_end >= 0:
-            self._line_starts.append(line_end + 1)
-            line_end = text.find("\n", line_end + 1)
+        self._line_starts += accumulate([len(line) + 1 for line in text.split("\n")[:-1]])
 
     def __call__(self, offset: int) -> tuple[int, int]:
         """1-based line and column of an offset."""

@@ -124,7 +124,7 @@ def _rebuild_command(words: Sequence[str], *, alone: bool) -> str:
 
 def _find_commands(pages: Iterable[Page]) -> list[Command]:
     commands: list[Command] = []
-    done: set[tuple[str, int]] = set()
+    done: set[tuple[str, int]] = set()  # lines, which may hold many of these words
     for page in pages:
         if page.excerpt.offset >= REACH:
             continue
@@ -134,11 +134,13 @@ def _find_commands(pages: Iterable[Page]) -> list[Command]:
             if _program_pattern().match(page.excerpt.raw, at, REACH) is None:
                 continue
             index = page.index(page.excerpt.offset + at)
-            text = page.line(index).text
-            echo = re.match(_ECHO, text) or _pasted_pattern().match(text) or _printed(text)
-            if echo is None or (page.source, page.number(index)) in done or not _command_pattern().match(text[echo.end() :]):
+            if (page.source, page.number(index)) in done:
                 continue
             done.add((page.source, page.number(index)))
+            text = page.line(index).text
+            echo = re.match(_ECHO, text) or _pasted_pattern().match(text) or _printed(text)
+            if echo is None or not _command_pattern().match(text[echo.end() :]):
+                continue
             commands.append(Command(_join_continued(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
     return commands
 

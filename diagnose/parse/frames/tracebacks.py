@@ -26,16 +26,18 @@ PATIENCE = 3  # lines of the same process that may stand between traceback and m
 
 _HEAD = lazy_compile(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
 _PLACE = lazy_compile(
-    r'\s*File "[^"]+", line \d+|[│|]\s+\S+\.py:\d+|\s*(?:File )?[^\s:"\']+\.py(?::\d+,?)? in |\s*(?:Cell In|Input In) ?\[\d+\], |<ipython-input'  # noqa: E501
+    r'\s*File "[^"]+", line \d+|[│|]\s+\S+\.py:\d+|\s*(?:File )?[^\s:"\']+\.py(?::\d+,?)? in |\s*(?:Cell In|Input In) ?\[\d+\], |\s*<ipython-input'  # noqa: E501
 )
 #: A notebook's frames: as IPython before 8 wrote them, without their lines; its cells.
-_CELL = lazy_compile(r"([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in )")
+_CELL = lazy_compile(
+    r"\s{0,8}(?:([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in ))"
+)
 _BEGUN = lazy_compile(r'\s{0,40}File "')  # a place, perhaps cut by the width of a console
 _FLUSH = lazy_compile(r'File "[^"]+", line \d+, in [\w.<>]+$')  # a whole place that lost its indentation, and with it the lines below
 _GROUP = lazy_compile(r"^\s{0,40}[|] ")  # the border of an exception group
 _CUT_PATH = lazy_compile(r"\s*(?:/|~|[A-Za-z]:\\)\S*(?::\d+(?: in)?)?$")  # a place in a box that was not wide enough for it
 WIDE = 60  # characters that a line has at least which a console cut
-_ARROW = lazy_compile(r"-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
+_ARROW = lazy_compile(r"\s{0,8}-{1,4}> ?(\d{1,9})(?: |$)")  # the source line that failed
 _BESIDE = lazy_compile(r"\s*\d{1,9}(?: |$)")  # those around it
 _RICH_SOURCE = lazy_compile(r"^\s*(?:❱|-{0,4}>)?\s*\d+\s*(?:[│|]\s*){0,40}")
 _FRAME = lazy_compile(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')

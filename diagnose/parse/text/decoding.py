@@ -97,6 +97,11 @@ def to_plain_text(text: str) -> str:
     return text
 
 
+def strip_markup(text: str) -> str:
+    """The text that a browser shows of a line of HTML: without tags, entities decoded."""
+    return _ENTITY.sub(_entity, _TAG.sub("", text) if "<" in text else text) if "<" in text or "&" in text else text
+
+
 def _entity(match: re.Match[str]) -> str:
     if match[3]:
         return _ENTITIES[match[3]]

@@ -11,6 +11,7 @@ from diagnose.parse.text import decoding
 from diagnose.parse.text.lazy_re import lazy_compile
 
 MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
+INDENT = 16  # characters in which the blanks before an indented line end
 HEAD = 200  # characters in which a prefix stands
 SHORT = 500  # characters of a line whose prefixes are remembered
 
@@ -58,6 +59,7 @@ def _peel_prefixes(text: str) -> tuple[dict[str, str], str, decoding.Record | No
     """(named values of a line's prefixes, text behind them, the record if the line is a JSON value)."""
     fields: dict[str, str] = {}
     record: decoding.Record | None = None
+    text = text[_indentation(text) :]
     for _ in range(MOST):
         if text[:1] in ("{", "[", '"') and record is None and (record := decoding.parse_record(text)) is not None:
             text = decoding.to_plain_text(decoding.strip_colours(record.text))
@@ -111,7 +113,7 @@ def peel_alike(text: str, shape: bytes) -> PeeledLine:
 def _places(shape: bytes) -> tuple[int, tuple[tuple[str, int, int], ...]]:
     """(end of the prefixes of a shape, (name, start, end) of every value in them)."""
     text = shape.decode(errors="replace")
-    at, places = 0, list[tuple[str, int, int]]()
+    at, places = _indentation(text), list[tuple[str, int, int]]()
     for _ in range(MOST):
         match = _first(text[at:])
         if match is None:
@@ -128,21 +130,29 @@ def same_stream(first: Prefix, second: Prefix) -> bool:
     )
 
 
-def _first(text: str) -> re.Match[str] | None:
-    """The match of the prefix that a text begins with, if any."""
+def _indentation(text: str) -> int:
+    """The number of blanks at the start of a line before a prefix that a person indented together with its line."""
+    if text[:1] not in (" ", "\t"):
+        return 0
+    head = text[:INDENT].lstrip(" \t")
+    return len(text[:INDENT]) - len(head) if head and _first(text[len(text[:INDENT]) - len(head) :], indented=True) else 0
+
+
+def _first(text: str, *, indented: bool = False) -> re.Match[str] | None:
+    """The match of the prefix that a text begins with, if any; with `indented` only of those that may be indented."""
     head = text[:HEAD]
-    for literal, pattern in _candidates(text[:1]):
+    for literal, pattern in _candidates(text[:1], indented):
         if literal in head and (match := pattern.match(text)) is not None and match.end():
             return match
     return None
 
 
 @cache
-def _candidates(first: str) -> list[tuple[str, re.Pattern[str]]]:
+def _candidates(first: str, indented: bool) -> list[tuple[str, re.Pattern[str]]]:
     """(literal that must occur, pattern) of each prefix that may begin with this character."""
     kind = "9" if first.isdigit() else "a" if first.islower() else "A" if first.isupper() else first
-    table = rule_files.table("prefixes")
-    return [(entry.get("with", ""), _compiled(entry["pattern"])) for entry in table if {first, kind} & set(entry.get("first", first))]
+    entries = [entry for entry in rule_files.table("prefixes") if entry.get("indented", False) >= indented]
+    return [(entry.get("with", ""), _compiled(entry["pattern"])) for entry in entries if {first, kind} & set(entry.get("first", first))]
 
 
 @cache

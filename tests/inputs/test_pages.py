@@ -1,0 +1,92 @@
+"""A page made of a case says what the files say: the same failure, and every knob that the page holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pages
+import pytest
+import yaml
+from cases import CORPUS, folders
+from checkout import ROOT
+from collected import for_each
+from sweep import SWEEP
+
+from diagnose.inputs.pasted_configs import blocks
+from diagnose.pipeline import explain
+
+#: Every case in one form with one kind of prose; in a sweep every case in all of them.
+CHOICES = [
+    (name, form, prose)
+    for at, name in enumerate(folders())
+    for form_at, form in enumerate(pages.FORMS)
+    for prose_at, prose in enumerate(pages.PROSE)
+    if SWEEP or (form_at == at % len(pages.FORMS) and prose_at == at // len(pages.FORMS) % len(pages.PROSE))
+]
+
+
+@for_each("name, form, prose", CHOICES)
+def test_a_page_says_what_the_files_say(name: str, form: str, prose: str) -> None:
+    """The whole page, and the page cut at some line behind the failing message; in a quick run one of them."""
+    for cut in (False, True) if SWEEP else (len(name) % 2 == 0,):
+        page = pages.page(name, form, prose, 0, cut)
+        want, seen = pages.answer(page.log, page.configs), pages.answer(page.text, [])
+        assert seen.event == want.event
+        assert not {knob: values for knob, values in want.knobs.items() if not values <= seen.knobs.get(knob, set())}
+
+
+YAML = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ncutoff_len: 4096\n"
+
+
+@pytest.mark.parametrize(
+    "page, want",
+    [
+        ("```train.lr=1 \\\ntrain.bs=3\n```\n", (1, "train.lr=1 \\\ntrain.bs=3")),
+        ("```bash torchrun --n 3 \\\n --y=3\n```\n", (1, "torchrun --n 3 \\\n --y=3")),
+        ('```yaml title="x.yaml"\na: 1\n```\n', (2, "a: 1")),
+        ("```sh\nls\nmake```\n\nThat is all.\n", (2, "ls\nmake")),
+        ("<pre><code>a: &lt;s&gt;\nb: <b>2</b></code></pre>\n", (1, "a: <s>\nb: 2")),
+        (f"yaml\nCopy code\n{YAML}", (3, YAML.rstrip())),
+        (f"{YAML}\n### Reproduction\n\n- `version`: 2\n", (1, YAML.rstrip())),
+        (f"```yaml\n{YAML}\nand then:\n\n```text\nx\n```\n", (2, YAML.rstrip())),
+        ("My script:\n\nimport torch\n\nx = f(\n    1,\n)\n\nIt prints this.\n", (3, "import torch\n\nx = f(\n    1,\n)")),
+    ],
+)
+def test_where_a_block_begins_and_ends(page: str, want: tuple[int, str]) -> None:
+    """Line and text of the first block."""
+    block = next(blocks(page.split("\n")))
+    assert (block.line, block.text) == want
+
+
+def test_what_a_config_says_is_not_read_as_a_line_of_the_log() -> None:
+    """Its reader knows which of two values counts; the log has none."""
+    script = (CORPUS / "pieces-of-a-cached-batch" / "train.py").read_text()
+    log = (CORPUS / "pieces-of-a-cached-batch" / "error.log").read_text()
+    diagnosis = explain(f"My script:\n\n```\n{script}```\n\n```\n{log}```\n")
+    assert {fact.origin for fact in diagnosis.facts if fact.name == "train.micro_batch_size"} == {"config"}
+
+
+def test_a_whole_command_goes_before_some_of_its_options() -> None:
+    """A page quotes what was tried, then shows the script."""
+    page = "We set these already:\n\n    --per_device_train_batch_size 1 \\\n    --bf16 True\n\nand the script is:\n\n"
+    page += "torchrun --nproc_per_node=4 train.py \\\n    --model_name_or_path gpt2 \\\n    --gradient_accumulation_steps 7\n\nThanks!\n"
+    values = {fact.name: fact.value for fact in explain(page).facts}
+    assert values["train.gradient_accumulation"] == 7
+
+
+REPORTED = yaml.safe_load((ROOT / "tests" / "inputs" / "reported_pages.yaml").read_text(encoding="utf-8"))
+
+
+@for_each("case", REPORTED)
+def test_a_page_as_people_post_it(case: dict[str, Any]) -> None:
+    """Its root event as printed, no failure that is not printed, and the knobs that stand in its configs."""
+    report: dict[str, Any] = explain(case["page"]).to_dict("en")
+    verdict = report["verdict"]
+    event = {} if verdict["event"] is None else report["events"][verdict["event"]]
+    seen = {**event, "status": verdict["status"], "phase": verdict["phase"]}
+    assert {key: value["text"] if isinstance(value := seen[key], dict) else value for key in case["event"]} == case["event"]
+    assert case["event"] or verdict["status"] != "oom"
+    values: dict[str, list[str]] = {}
+    for fact in report["facts"]:
+        values.setdefault(fact["name"], []).append(str(fact["value"]))
+    assert not {knob: value for knob, value in case["knobs"].items() if str(value) not in values.get(knob, [])}
