@@ -795,7 +795,7 @@ class Spelling(Row):
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0
-    takes: Literal["", "many", "largest", "model"] = ""
+    takes: Literal["", "many", "cards", "largest", "model"] = ""
     under: list[str] = []
     outside: list[str] = []
     beside: list[str] = []
@@ -807,16 +807,23 @@ class Spelling(Row):
     implies: dict[str, str] = {}
     unless: list[str] = []
     evaluation: str = ""
+    generating: str = ""
     smaller: str = ""
+    divides: bool = False
 
 
 class Lexicon(Row):
     """Spellings of unknown programs: diagnose/adapters/schema/lexicon.py."""
 
+    words: dict[str, list[str]]
     scopes: dict[Literal["training", "evaluation", "foreign"], list[str]]
     containers: list[str]
-    qualifiers: list[str]
+    prefixes: list[str]
+    endings: list[str]
+    trains: str
     shows: str
+    generates: str
+    learns: str
     everywhere: str
     blocks: list[str]
     libraries: list[str]

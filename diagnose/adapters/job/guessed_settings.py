@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
-from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
 from diagnose.adapters.formats.settings import Document, Entry, Form
 from diagnose.adapters.job.command_layers import option_leaves
 from diagnose.adapters.job.named_files import base_name
@@ -67,18 +67,19 @@ def guess_settings(
     book: FactBook,
     known: Collection[str],
 ) -> GuessedSettings:
-    """Guesses for the knobs that are not `known` from a table; none where a framework's own settings are among the parts of the job.
+    """Guesses for the knobs that are not `known` from a table.
 
-    `printed` are settings in the log that no framework claims. Files that differ say nothing. They are edited only where the log names no
-    framework, whose keys would be others.
+    Where a framework's own settings are among the parts of the job, only options that a script has beside those of its framework are
+    guessed. `printed` are settings in the log that no framework claims. Files that differ say nothing. They are edited only where the log
+    names no framework, whose keys would be others.
     """
     result = GuessedSettings()
-    if any(part.table.trainer or part.table.serves for part in parts):
-        return result
+    is_claimed = any(part.table.trainer or part.table.serves for part in parts)
+    texts = _own_options(programs) if is_claimed else _texts(documents, programs, printed)
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
-    for text in sorted(_texts(documents, programs, printed), key=lambda text: text.place):
-        guesses = lexicon.guesses(text.leaves, text.shown)
+    for text in sorted(texts, key=lambda text: text.place):
+        guesses = lexicon.guesses(text.leaves, text.shown).read
         fresh = [guess for guess in guesses if guess.knob not in known]
         if fresh:
             result.notices.append(_notice(text, [guess.leaf.key for guess in fresh]))
@@ -93,7 +94,7 @@ def guess_settings(
             for guess in fresh
             if _is_value(guess.leaf)
         }
-        if fresh and text.printed is None and "train.framework" not in book:
+        if fresh and text.printed is None and (is_claimed or "train.framework" not in book):
             result.documents.append(_document(text, knobs))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]
     return result
@@ -124,15 +125,31 @@ def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
     for start in programs:
         launch = start.launch
         if start.table is None and not launch.orphan and launch.program and launch.flags:
-            leaves = tuple(inner for flag in launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
             shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
-            yield _Text(start.name, start.form, start.text, leaves, shown, 0, None, start.witness, entry=launch.program)
+            yield _command(start, _options(start), shown)
     for document in documents:
         if document.form in _FILES and document.kind == "unknown":
             outer, shift = document.outer, document.shift
             yield _Text(document.source.name, document.form or "yaml", document.text, document.leaves, 0, 1, None, None, outer, shift)
         elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
             yield from _script(document, programs)
+
+
+def _own_options(programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+    """The options that a user's script has beside those of the framework that it builds on."""
+    for start in programs:
+        table = start.table
+        if table is not None and table.trainer and table.unknown == "anything":
+            own = tuple(leaf for leaf in _options(start) if name_of(leaf.key) not in table.known and not table.named(name_of(leaf.key)))
+            yield _command(start, own, lexicon.NEEDED)
+
+
+def _command(start: StartedProgram, leaves: tuple[Leaf, ...], shown: int) -> _Text:
+    return _Text(start.name, start.form, start.text, leaves, shown, 0, None, start.witness, entry=start.launch.program)
+
+
+def _options(start: StartedProgram) -> tuple[Leaf, ...]:
+    return tuple(inner for flag in start.launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
 
 
 def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:

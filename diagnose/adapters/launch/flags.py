@@ -13,6 +13,8 @@ from diagnose.adapters.shell.shell_text import Word
 _ENV_OPTION = re.compile(r"(?:--env=|-e=)?([A-Z_][A-Z0-9_]*)=")
 _NUMBER = re.compile(r"-\d|-\.\d")
 _DELETION = re.compile(r"~[A-Za-z_][\w.@-]*(?:=|$)")
+#: The arguments of the script itself (`"$@"`), which are no value of the option before them.
+_ARGUMENTS = re.compile(r"[\"']?\$\{?[@*]")
 _OVERRIDE = re.compile(r"(\+{0,2})([A-Za-z_][\w./@-]*)=")
 
 
@@ -53,6 +55,7 @@ def parse_flags(words: Sequence[Word], source: str) -> tuple[tuple[Flag, ...], t
                 index < len(words)
                 and (not words[index].text.startswith("-") or _NUMBER.match(words[index].text))
                 and not (values and (_OVERRIDE.match(words[index].text) or _DELETION.match(words[index].text)))
+                and not (values and _ARGUMENTS.match(source, words[index].start))
             ):
                 if words[index].text.strip() or not words[index].text:  # an escaped blank is a typing mistake
                     values.append(words[index])

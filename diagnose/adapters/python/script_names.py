@@ -110,7 +110,7 @@ class ScriptNames:
 
     def _record_call(self, call: ast.Call) -> None:
         name = callee_name(call.func)
-        if name == "add_argument":
+        if declares_option(call):
             self._record_option(call)
         elif name in ("update", "pop", "setdefault") and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
             self.mutated.add(call.func.value.id)
@@ -135,12 +135,9 @@ class ScriptNames:
         for node in tree.body:
             if not isinstance(node, ast.FunctionDef) or node.name not in commands:
                 continue
-            positional = node.args.posonlyargs + node.args.args
-            pairs = [*zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True)]
-            pairs += [(arg, value) for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value is not None]
-            for arg, value in pairs:
-                if arg.arg not in self.assigned_names:
-                    self.parameters[arg.arg] = value
+            for name, value in parameter_defaults(node):
+                if name not in self.assigned_names:
+                    self.parameters[name] = value
 
     def _record_parse(self, node: ast.Assign) -> None:
         """`model_args, training_args = parser.parse_args_into_dataclasses()`: the class of each name."""
@@ -260,6 +257,20 @@ class ScriptNames:
         for base in definition.bases if definition is not None and depth < _MAX_CHAIN else ():
             if callee_name(base) != class_name:
                 yield from self.bases(callee_name(base), depth + 1)
+
+
+def parameter_defaults(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+    """The parameters of a function that have a default."""
+    positional = function.args.posonlyargs + function.args.args
+    pairs = [*zip(positional[len(positional) - len(function.args.defaults) :], function.args.defaults, strict=True)]
+    pairs += [(arg, value) for arg, value in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if value is not None]
+    yield from ((arg.arg, value) for arg, value in pairs)
+
+
+def declares_option(call: ast.Call) -> bool:
+    """Whether a call declares an option of argparse or configargparse."""
+    name = callee_name(call.func)
+    return name in ("add_argument", "add_arg") or (name == "add" and any((scalar_text(arg) or "").startswith("-") for arg in call.args[:2]))
 
 
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match)

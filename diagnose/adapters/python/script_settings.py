@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.python.script_calls import callee_name, parse_script, scalar_text
-from diagnose.adapters.python.script_names import ScriptNames
+from diagnose.adapters.python.script_names import ScriptNames, declares_option, parameter_defaults
 from diagnose.adapters.python.script_values import LeafCollector
 
 #: Calls that declare an option, with the option's name first: click, absl.
@@ -21,6 +22,8 @@ _SWITCHES = frozenset(
 )
 #: Calls whose `dtype` is the precision of a model; that of other calls is one tensor's.
 _TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast")
+#: Names of classes that hold a program's settings.
+_SETTINGS_CLASS = re.compile(r"(?:Config|Cfg|Conf|Args|Arguments|Options?|Opts?|Settings|Params|Parameters|Hypers)$")
 #: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
 _TYPES = ("bfloat16", "float16", "float32")
 
@@ -47,7 +50,7 @@ class SettingsReader(LeafCollector):
         assigned: set[int] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                for name, value in self._names.fields(node.name):
+                for name, value in (*self._names.fields(node.name), *_constructor_defaults(node)):
                     self._add_setting(f"{node.name}.{name}", _default_of(value))
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 self._read_assignment(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, assigned)
@@ -72,7 +75,7 @@ class SettingsReader(LeafCollector):
     def _read_call(self, call: ast.Call, path: str = "") -> None:
         """The keywords of a call, a mapping that it wraps, the optimizer that it makes, an option that it declares."""
         name = callee_name(call.func)
-        if name == "add_argument" or name in _DEFAULTS:
+        if declares_option(call) or name in _DEFAULTS:
             return
         if name in _OPTIONS:
             self._read_option(call)
@@ -145,6 +148,14 @@ class SettingsReader(LeafCollector):
         shape = "list" if items else "null" if text is None else "scalar"
         line, column = self._place(start)
         self.script.leaves.append(Leaf(key, text, self.text[start:end], start, end, line, column, shape, items, option))  # type: ignore[arg-type]
+
+
+def _constructor_defaults(definition: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+    """Defaults that the constructor of a class of settings has; those of a layer or a data set are used with other values."""
+    if _SETTINGS_CLASS.search(definition.name):
+        for node in definition.body:
+            if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+                yield from parameter_defaults(node)
 
 
 def _path(node: ast.expr) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any
 
 from diagnose import rule_files
@@ -31,12 +31,22 @@ _FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|np
 
 @dataclass(slots=True)
 class Guess:
-    """A key that means a knob by its name. `implied`: it follows from what the key means."""
+    """A key that means a knob by its name. `implied`: it follows from what the key means. `shared`: a batch that may be that of all cards
+    together."""
 
     leaf: Leaf
     knob: str
     value: Value
     implied: bool = False
+    shared: bool = False
+
+
+@dataclass(slots=True)
+class Guesses:
+    """The guesses of a document, and the keys that mean the same knob with different values, so that it is left unknown."""
+
+    read: list[Guess] = field(default_factory=list)
+    unclear: list[Leaf] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -45,21 +55,28 @@ class _Row:
 
     key: Key
     place: int
-    names: frozenset[str]
     raw: Mapping[str, Any]
+    conditions: Mapping[str, Collection[str]]  # words of the path (under, outside), names in the document (beside, without, unless)
 
-    def words(self, condition: str) -> Collection[str]:
-        return self.raw.get(condition, ())  # type: ignore[no-any-return]
+    def names(self, condition: str) -> Collection[str]:
+        return self.conditions.get(condition, ())
 
 
 @dataclass(slots=True)
 class _Name:
-    """What a key is called: its possible spellings, most particular first, the words of the path that it stands in, and the scope that the
-    nearest of them names."""
+    """What a key is called: its possible spellings, most particular first, the words of the path that it stands in, and the words of a scope
+    in the name itself and around it, nearest first."""
 
     spellings: tuple[str, ...]
     path: frozenset[str]
-    scope: str
+    own_scopes: tuple[str, ...]
+    outer_scopes: tuple[str, ...]
+
+    def scope_of(self, spelling: str) -> str:
+        """The scope of a spelling: a word that is part of it (num_sample_frames) is none of its scope."""
+        words = spelling.split("_")
+        own = (_scopes()[word] for word in self.own_scopes if word not in words)
+        return next(iter((*own, *self.outer_scopes)), "")
 
 
 @dataclass(slots=True)
@@ -72,8 +89,9 @@ class _Candidate:
 
     @property
     def rank(self) -> tuple[bool, int, bool]:
-        """Its place among the candidates of a knob, the best first."""
-        return self.value in _OFF and self.value is not None, self.row.place, self.scope != "training"
+        """Its place among the candidates of a knob, the best first: a batch of a program that generates comes before a number of samples."""
+        place = -1 if self.knob == self.row.raw.get("generating") else self.row.place
+        return self.value in _OFF and self.value is not None, place, self.scope != "training"
 
 
 @cache
@@ -87,6 +105,18 @@ def _scopes() -> Mapping[str, str]:
 
 
 @cache
+def _synonyms() -> Mapping[str, Sequence[str]]:
+    """Abbreviations and other forms of a word, and what they are replaced by."""
+    return {word: standard.split() for standard, words in _lexicon()["words"].items() for word in words}
+
+
+@cache
+def _names(group: str) -> frozenset[str]:
+    """A list of names in the words that keys are compared in."""
+    return frozenset("_".join(_words(name)) for name in _lexicon()[group].split())
+
+
+@cache
 def _rows() -> Mapping[str, Sequence[_Row]]:
     """The rows by the names that they list."""
     by_name: dict[str, list[_Row]] = {}
@@ -95,21 +125,15 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
             values = raw.get("values")
             translated = None if values is None else {word_of(name): word_of(value) for name, value in values.items()}
             takes = "many" if raw.get("takes") == "many" else "whole"
-            key = Key(knob, "", "", values=translated, takes=takes, own=True, read_only=raw.get("takes") in ("largest", "many"))
-            row = _Row(key, place, frozenset(raw["names"].split()), raw)
-            for name in row.names:
+            key = Key(knob, "", "", values=translated, takes=takes, own=True, read_only=raw.get("takes") in ("largest", "many", "cards"))
+            conditions: dict[str, Collection[str]] = {
+                name: {word for text in raw[name] for word in _words(text)} for name in ("under", "outside") if name in raw
+            }
+            conditions |= {name: {"_".join(_words(text)) for text in raw[name]} for name in ("beside", "without", "unless") if name in raw}
+            row = _Row(key, place, raw, conditions)
+            for name in dict.fromkeys("_".join(_words(text)) for text in raw["names"].split()):
                 by_name.setdefault(name, []).append(row)
     return by_name
-
-
-@cache
-def _everywhere() -> frozenset[str]:
-    return frozenset(_lexicon()["everywhere"].split())
-
-
-@cache
-def _showing() -> frozenset[str]:
-    return frozenset(_lexicon()["shows"].split())
 
 
 def shows_training(text: str) -> bool:
@@ -127,10 +151,11 @@ def is_common(key: str) -> bool:
     *blocks, _ = key.split(".")
     if any(block not in _lexicon()["blocks"] for block in blocks):
         return False
-    return any(spelling in _rows() or spelling in _showing() or spelling in _everywhere() for spelling in _spelled(key).spellings)
+    groups = (_rows(), *map(_names, ("trains", "shows", "generates", "everywhere")))
+    return any(spelling in group for spelling in _spelled(key).spellings for group in groups)
 
 
-def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
+def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     """The knobs that a document's keys mean by their names, a key for each knob.
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
@@ -138,28 +163,33 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> list[Guess]:
     named = [(leaf, _spelled(leaf.key)) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key)]
     present = {spelling: False for _, name in named for spelling in name.spellings}
     present.update((spelling, True) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings)
-    candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present)]
-    shown += len(present.keys() & _showing()) + len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
+    generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_names("learns"))
+    candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
+    shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
+    shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
     if shown < NEEDED:
-        return []
-    decided = list(_decided(candidates))
-    return decided + _implied(decided, candidates, present)
+        return Guesses()
+    result = _decided(candidates)
+    result.read += _implied(result.read, candidates, present)
+    return result
 
 
-def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, bool]) -> Iterator[_Candidate]:
-    """What a key may mean; of several spellings the most particular one that means anything."""
+def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, bool], generates: bool) -> Iterator[_Candidate]:
+    """What a key may mean; of several spellings the most particular one that means anything. `generates`: the program trains nothing."""
     if any(_scopes().get(word) == "foreign" for word in name.path):
         return
     for spelling in name.spellings:
         is_read = False
         for row in _rows().get(spelling, ()):
-            knob = row.raw.get("evaluation") if name.scope == "evaluation" else row.key.knob
+            scope = name.scope_of(spelling)
+            knob = row.raw.get("evaluation") if scope == "evaluation" else row.key.knob
+            knob = row.raw.get("generating", knob) if generates else knob
             if knob is None or not _holds(row, leaf, name.path, present):
                 continue
             value = _value(row, leaf)
             if value is not None:
                 is_read = True
-                yield _Candidate(leaf, row, value, knob, name.scope)
+                yield _Candidate(leaf, row, value, knob, scope)
         if is_read:
             return
 
@@ -170,11 +200,11 @@ def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, b
         return False
     if leaf.key.count(".") > row.raw.get("depth", MAX_DEPTH):
         return False
-    if row.words("under") and not any(word in path for word in row.words("under")):
+    if row.names("under") and not any(word in path for word in row.names("under")):
         return False
-    if row.words("beside") and not any(present.get(word) for word in row.words("beside")):
+    if row.names("beside") and not any(present.get(name) for name in row.names("beside")):
         return False
-    return not any(word in path for word in row.words("outside")) and not any(word in present for word in row.words("without"))
+    return not any(word in path for word in row.names("outside")) and not any(name in present for name in row.names("without"))
 
 
 def _value(row: _Row, leaf: Leaf) -> Value:
@@ -184,6 +214,8 @@ def _value(row: _Row, leaf: Leaf) -> Value:
         return _model_name(leaf)
     if takes == "largest":
         leaf = _largest(leaf)
+    if takes == "cards":
+        leaf = _counted(leaf)
     try:
         value = meaning(row.key, leaf)
     except ValueError:
@@ -212,24 +244,42 @@ def _largest(leaf: Leaf) -> Leaf:
     return replace(leaf, shape="scalar", text=str(max(int(float(text)) for text in numbers)), items=())
 
 
-def _decided(candidates: Iterable[_Candidate]) -> Iterator[Guess]:
+def _counted(leaf: Leaf) -> Leaf:
+    """A list of cards by their numbers (`0,1`, `[2]`) as how many they are; a number alone may be a count, or one card's."""
+    items = leaf.items or [item for item in (leaf.text or "").strip("[]() ").split(",") if item.strip()]
+    is_list = leaf.shape == "list" or len(items) > 1
+    counts = is_list and all(_INTEGER.fullmatch(item.strip()) for item in items)
+    return replace(leaf, shape="scalar" if counts else "unsure", text=str(len(items)), items=())
+
+
+def _decided(candidates: Iterable[_Candidate]) -> Guesses:
     """The best candidate of each knob, unless another as good differs."""
     by_knob: dict[str, list[_Candidate]] = {}
     for candidate in candidates:
         by_knob.setdefault(candidate.knob, []).append(candidate)
-    for own in list(by_knob.values()):
+    is_divided = any(candidate.row.raw.get("divides") for own in by_knob.values() for candidate in own)
+    for knob, own in list(by_knob.items()):
         best = min(own, key=lambda candidate: candidate.rank)
-        for candidate in own:  # a batch beside a micro batch is the whole batch
+        for candidate in own:  # a batch beside a micro batch, or one that is divided into parts, is the whole batch
             whole = candidate.row.raw.get("smaller")
-            if whole and candidate.knob == candidate.row.key.knob and "smaller" not in best.row.raw:
+            if whole and candidate.knob == candidate.row.key.knob and (is_divided or "smaller" not in best.row.raw):
                 by_knob.setdefault(whole, []).append(candidate)
+        if is_divided:
+            by_knob[knob] = [
+                candidate for candidate in own if "smaller" not in candidate.row.raw or candidate.knob != candidate.row.key.knob
+            ]
+    result = Guesses()
     for knob, own in by_knob.items():
-        rank = min(candidate.rank for candidate in own)
+        rank = min((candidate.rank for candidate in own), default=None)
         equals = [candidate for candidate in own if candidate.rank == rank]
-        if equals[0].row.raw.get("merged"):  # height and width: the longer side
+        if equals and equals[0].row.raw.get("merged"):  # height and width: the longer side
             equals = [max(equals, key=lambda candidate: candidate.value)]  # type: ignore[arg-type, return-value]
-        if all(candidate.value == equals[0].value for candidate in equals):
-            yield Guess(equals[0].leaf, knob, equals[0].value)
+        if any(candidate.value != equals[0].value for candidate in equals):
+            result.unclear += [candidate.leaf for candidate in equals]
+        elif equals:
+            shared = knob == equals[0].row.key.knob and "smaller" in equals[0].row.raw
+            result.read.append(Guess(equals[0].leaf, knob, equals[0].value, shared=shared))
+    return result
 
 
 def _implied(decided: Sequence[Guess], candidates: Iterable[_Candidate], present: Collection[str]) -> list[Guess]:
@@ -239,7 +289,7 @@ def _implied(decided: Sequence[Guess], candidates: Iterable[_Candidate], present
     result = []
     for guess in decided:
         row = rows.get((id(guess.leaf), guess.knob))
-        if row is not None and not guess.leaf.option and not any(name in present for name in row.words("unless")):
+        if row is not None and not guess.leaf.option and not any(name in present for name in row.names("unless")):
             result += [Guess(guess.leaf, knob, value, True) for knob, value in row.raw.get("implies", {}).items() if knob not in knobs]
     return result
 
@@ -247,10 +297,13 @@ def _implied(decided: Sequence[Guess], candidates: Iterable[_Candidate], present
 # -- names
 
 
+@lru_cache(maxsize=4096)
 def _spelled(key: str) -> _Name:
-    parts = [_split(part) for part in key.lstrip("-+").split(".") if part and not part.isdecimal()]
+    parts = [_words(part) for part in key.lstrip("-+").split(".") if part and not part.isdecimal()]
+    below: list[str] = []
+    while len(parts) > 1 and all(word in _scopes() for word in parts[-1]):  # batch_size: {train: 8}
+        below += parts.pop()
     own = parts[-1] if parts else []
-    scoped = [word for word in own if word in _scopes()]
     bare = [word for word in own if word not in _scopes()] or own
     spellings = ["_".join(own), "_".join(bare)]
     if len(parts) > 1:
@@ -258,15 +311,22 @@ def _spelled(key: str) -> _Name:
         spellings = [*([f"{'_'.join(block)}_{'_'.join(bare)}"] if block else ()), *spellings]
         if "_".join(own) in _lexicon()["containers"]:
             spellings += ["_".join(parts[-2]), *(["_".join(block)] if block else ())]
-    if bare[0:1] and bare[0] in _lexicon()["qualifiers"] and len(bare) > 1:
-        spellings.append("_".join(bare[1:]))
-    path = [*scoped, *(word for part in reversed(parts[:-1]) for word in part)]
-    return _Name(tuple(dict.fromkeys(spellings)), frozenset(path), next((_scopes()[word] for word in path if word in _scopes()), ""))
+    while len(bare) > 1 and bare[0] in _lexicon()["prefixes"]:
+        bare = bare[1:]
+        spellings.append("_".join(bare))
+    while len(bare) > 1 and bare[-1] in _lexicon()["endings"]:
+        bare = bare[:-1]
+        spellings.append("_".join(bare))
+    own_scopes = [word for word in own if word in _scopes()]
+    around = [*below, *(word for part in reversed(parts[:-1]) for word in part)]
+    outer_scopes = [_scopes()[word] for word in around if word in _scopes()]
+    return _Name(tuple(dict.fromkeys(spellings)), frozenset((*own_scopes, *around)), tuple(own_scopes), tuple(outer_scopes))
 
 
-def _split(part: str) -> list[str]:
-    """The words of one part of a path, in small letters."""
-    return [word.lower() for word in _WORD.split(part) if word]
+def _words(part: str) -> list[str]:
+    """The words of a name, in small letters, those of `words` replaced."""
+    words = [word.lower() for word in _WORD.split(part) if word]
+    return [standard for word in words for standard in _synonyms().get(word, (word,))]
 
 
 # -- the table by which edits are spelled
