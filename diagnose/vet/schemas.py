@@ -795,11 +795,12 @@ class Spelling(Row):
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0
-    takes: Literal["", "many", "cards", "largest", "model"] = ""
+    takes: Literal["", "many", "cards", "largest", "model", "hub"] = ""
     under: list[str] = []
     outside: list[str] = []
     beside: list[str] = []
     without: list[str] = []
+    where: dict[str, str] = {}
     option: bool = False
     shows: bool = False
     merged: bool = False
@@ -822,6 +823,7 @@ class Lexicon(Row):
     endings: list[str]
     trains: str
     shows: str
+    values: list[str]
     generates: str
     learns: str
     everywhere: str

@@ -13,8 +13,8 @@ from diagnose.adapters.shell.shell_text import Word
 _ENV_OPTION = re.compile(r"(?:--env=|-e=)?([A-Z_][A-Z0-9_]*)=")
 _NUMBER = re.compile(r"-\d|-\.\d")
 _DELETION = re.compile(r"~[A-Za-z_][\w.@-]*(?:=|$)")
-#: The arguments of the script itself (`"$@"`), which are no value of the option before them.
-_ARGUMENTS = re.compile(r"[\"']?\$\{?[@*]")
+#: A variable that a command may keep further options in (`$EXTRA`, `"$@"`), and a script: no further value of the option before them.
+_NO_VALUE = re.compile(r"[\"']?\$\{?[@*]|\$(?:\w+|\{\w+\})(?:\s|$)")
 _OVERRIDE = re.compile(r"(\+{0,2})([A-Za-z_][\w./@-]*)=")
 
 
@@ -55,7 +55,7 @@ def parse_flags(words: Sequence[Word], source: str) -> tuple[tuple[Flag, ...], t
                 index < len(words)
                 and (not words[index].text.startswith("-") or _NUMBER.match(words[index].text))
                 and not (values and (_OVERRIDE.match(words[index].text) or _DELETION.match(words[index].text)))
-                and not (values and _ARGUMENTS.match(source, words[index].start))
+                and not (values and _ends_values(words[index], source))
             ):
                 if words[index].text.strip() or not words[index].text:  # an escaped blank is a typing mistake
                     values.append(words[index])
@@ -70,6 +70,14 @@ def parse_flags(words: Sequence[Word], source: str) -> tuple[tuple[Flag, ...], t
         elif word.text.strip():
             positionals.append(word)
     return tuple(flags), tuple(positionals)
+
+
+def _ends_values(word: Word, source: str) -> bool:
+    """Whether a word behind an option's first value is none of its values."""
+    is_open = _NO_VALUE.match(source, word.start) is not None and (
+        not word.sure or source[word.start : word.start + 3].strip("\"'${")[:1] in "@*"
+    )
+    return is_open or word.text.endswith(".py")
 
 
 def _assigned_flag(word: Word, key: str, value: str, source: str) -> Flag:

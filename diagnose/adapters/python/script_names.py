@@ -44,6 +44,7 @@ class ScriptNames:
     modules: dict[str, str] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     options: dict[str, ast.expr | None] = field(default_factory=dict)  # of argparse, with their defaults (None: required)
+    full_names: dict[str, str] = field(default_factory=dict)  # of these options, where they have a longer name (`--bs, --batch-size`)
     parameters: dict[str, ast.expr] = field(default_factory=dict)  # of functions that are commands, with their defaults
     parser_classes: dict[str, str] = field(default_factory=dict)  # names that a parser fills, with their class
     assigned_names: set[str] = field(default_factory=set)
@@ -121,6 +122,7 @@ class ScriptNames:
         flags = [text for text in map(scalar_text, call.args) if text]
         dest = scalar_text(words["dest"]) if "dest" in words else None
         name = dest or next((flag for flag in flags if flag.startswith("--")), flags[0] if flags else "")
+        longest = max((flag for flag in flags if flag.startswith("--")), key=len, default=name)
         action = scalar_text(words["action"]) if "action" in words else None
         default = words.get("default")
         if default is None:  # a switch, or nothing
@@ -128,6 +130,7 @@ class ScriptNames:
             ast.copy_location(default, call)
         name = name.lstrip("-").replace("-", "_")
         required = "required" in words or not any(flag.startswith("-") for flag in flags)
+        self.full_names[name] = longest.lstrip("-").replace("-", "_")
         self.options[name] = None if name in self.options or required else default
 
     def _record_command(self, tree: ast.Module, commands: set[str]) -> None:

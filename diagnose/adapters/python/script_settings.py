@@ -43,10 +43,11 @@ class SettingsReader(LeafCollector):
         tree = parse_script(self.text)
         self._names = ScriptNames.from_tree(tree)
         for name, default in {**self._names.options, **self._names.parameters}.items():
+            full_name = self._names.full_names.get(name, name)
             if default is not None:
-                self._add_setting(name, _default_of(default), option=name)
+                self._add_setting(full_name, _default_of(default), option=name)
             else:
-                self.script.leaves.append(Leaf(name, None, "", 0, 0, 1, 1, "unsure", option=name))
+                self.script.leaves.append(Leaf(full_name, None, "", 0, 0, 1, 1, "unsure", option=name))
         assigned: set[int] = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):

@@ -14,18 +14,21 @@ from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.catalogue import model
 from diagnose.facts import Value
-from diagnose.word_conditions import word_of
+from diagnose.word_conditions import UNSET, Conditions, is_one_of, word_of
 
 #: The name under which documents that were read so have their table.
 NAME = "lexicon"
 #: Keys, imports and launchers that have to show that a document trains or runs a model, so that more than these is read of it.
 NEEDED = 2
+#: The name of rows that read values whatever their keys are called.
+ANY = "*"
 #: Values that switch something off. They say less than a key beside them that switches it on.
 _OFF = (False, "disabled", "none", "fp32")
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _HYDRA_DEFAULT = re.compile(r"defaults\.\d")
 _INTEGER = re.compile(r"\d{1,7}(?:\.0+)?")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
+_SIZE = re.compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
 _FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
 
@@ -57,6 +60,7 @@ class _Row:
     place: int
     raw: Mapping[str, Any]
     conditions: Mapping[str, Collection[str]]  # words of the path (under, outside), names in the document (beside, without, unless)
+    where: Conditions
 
     def names(self, condition: str) -> Collection[str]:
         return self.conditions.get(condition, ())
@@ -64,10 +68,11 @@ class _Row:
 
 @dataclass(slots=True)
 class _Name:
-    """What a key is called: its possible spellings, most particular first, the words of the path that it stands in, and the words of a scope
-    in the name itself and around it, nearest first."""
+    """What a key is called: its possible spellings, most particular first, its words, those of the path that it stands in, and words of a
+    scope in the name itself and around it, nearest first."""
 
     spellings: tuple[str, ...]
+    words: frozenset[str]
     path: frozenset[str]
     own_scopes: tuple[str, ...]
     outer_scopes: tuple[str, ...]
@@ -89,7 +94,7 @@ class _Candidate:
 
     @property
     def rank(self) -> tuple[bool, int, bool]:
-        """Its place among the candidates of a knob, the best first: a batch of a program that generates comes before a number of samples."""
+        """Its place among the candidates of a knob, the best first; what is generated at once is a batch rather than a number of samples."""
         place = -1 if self.knob == self.row.raw.get("generating") else self.row.place
         return self.value in _OFF and self.value is not None, place, self.scope != "training"
 
@@ -130,8 +135,9 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
                 name: {word for text in raw[name] for word in _words(text)} for name in ("under", "outside") if name in raw
             }
             conditions |= {name: {"_".join(_words(text)) for text in raw[name]} for name in ("beside", "without", "unless") if name in raw}
-            row = _Row(key, place, raw, conditions)
-            for name in dict.fromkeys("_".join(_words(text)) for text in raw["names"].split()):
+            where = {"_".join(_words(name)): tuple(words.split()) for name, words in raw.get("where", {}).items()}
+            row = _Row(key, place, raw, conditions, where)
+            for name in dict.fromkeys("_".join(_words(text)) or ANY for text in raw["names"].split()):
                 by_name.setdefault(name, []).append(row)
     return by_name
 
@@ -161,12 +167,16 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
     named = [(leaf, _spelled(leaf.key)) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key)]
-    present = {spelling: False for _, name in named for spelling in name.spellings}
-    present.update((spelling, True) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings)
+    present = {spelling: "" for _, name in named for spelling in name.spellings}
+    present.update(
+        (spelling, leaf.text or leaf.written or ANY) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings
+    )
     generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_names("learns"))
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
     shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
+    texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
+    shown += len(texts.intersection(_lexicon()["values"])) + NEEDED * ("cuda" in texts)
     if shown < NEEDED:
         return Guesses()
     result = _decided(candidates)
@@ -174,17 +184,17 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     return result
 
 
-def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, bool], generates: bool) -> Iterator[_Candidate]:
+def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, str], generates: bool) -> Iterator[_Candidate]:
     """What a key may mean; of several spellings the most particular one that means anything. `generates`: the program trains nothing."""
     if any(_scopes().get(word) == "foreign" for word in name.path):
         return
-    for spelling in name.spellings:
+    for spelling in (*name.spellings, ANY):
         is_read = False
         for row in _rows().get(spelling, ()):
             scope = name.scope_of(spelling)
             knob = row.raw.get("evaluation") if scope == "evaluation" else row.key.knob
             knob = row.raw.get("generating", knob) if generates else knob
-            if knob is None or not _holds(row, leaf, name.path, present):
+            if knob is None or not _holds(row, leaf, name.path | name.words if spelling == ANY else name.path, present):
                 continue
             value = _value(row, leaf)
             if value is not None:
@@ -194,8 +204,8 @@ def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, bool], generates:
             return
 
 
-def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, bool]) -> bool:
-    """Whether the surroundings of a key allow this meaning. `present`: the names in the document, and whether they have a value."""
+def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, str]) -> bool:
+    """Whether the surroundings of a key allow this meaning. `present`: the names in the document with their values, empty without one."""
     if row.raw.get("option") and not (leaf.option or leaf.key.startswith("-")):
         return False
     if leaf.key.count(".") > row.raw.get("depth", MAX_DEPTH):
@@ -204,14 +214,16 @@ def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, b
         return False
     if row.names("beside") and not any(present.get(name) for name in row.names("beside")):
         return False
+    if not all(is_one_of(present.get(name, UNSET[0]), words) for name, words in row.where.items()):
+        return False
     return not any(word in path for word in row.names("outside")) and not any(name in present for name in row.names("without"))
 
 
 def _value(row: _Row, leaf: Leaf) -> Value:
     """The value of the row's knob that is written; None where it is none or lies outside the row's limits."""
     takes = row.raw.get("takes", "")
-    if takes == "model":
-        return _model_name(leaf)
+    if takes in ("model", "hub"):
+        return _model_name(leaf, takes == "hub")
     if takes == "largest":
         leaf = _largest(leaf)
     if takes == "cards":
@@ -227,12 +239,17 @@ def _value(row: _Row, leaf: Leaf) -> Value:
     return value  # type: ignore[return-value]
 
 
-def _model_name(leaf: Leaf) -> str | None:
-    """A model's name on the hub, or one that the catalogue knows; None for files and for architectures of other libraries."""
+def _model_name(leaf: Leaf, sized: bool) -> str | None:
+    """A model's name on the hub, or one that the catalogue knows; None for files and for architectures of other libraries.
+
+    `sized`: a name on the hub that the catalogue does not know has to tell the model's size.
+    """
     text = leaf.text or ""
     if leaf.shape != "scalar" or _FILE_ENDING.search(text) or " " in text:
         return None
-    return text if _HUB_NAME.fullmatch(text) or (text and model(text) is not None) else None
+    if _HUB_NAME.fullmatch(text):
+        return text if not sized or _SIZE.search(text) or model(text) is not None else None
+    return text if not sized and text and model(text) is not None else None
 
 
 def _largest(leaf: Leaf) -> Leaf:
@@ -320,7 +337,7 @@ def _spelled(key: str) -> _Name:
     own_scopes = [word for word in own if word in _scopes()]
     around = [*below, *(word for part in reversed(parts[:-1]) for word in part)]
     outer_scopes = [_scopes()[word] for word in around if word in _scopes()]
-    return _Name(tuple(dict.fromkeys(spellings)), frozenset((*own_scopes, *around)), tuple(own_scopes), tuple(outer_scopes))
+    return _Name(tuple(dict.fromkeys(spellings)), frozenset(own), frozenset((*own_scopes, *around)), tuple(own_scopes), tuple(outer_scopes))
 
 
 def _words(part: str) -> list[str]:
