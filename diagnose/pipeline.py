@@ -22,7 +22,7 @@ from diagnose.inputs.materials import Material, as_config, as_list, as_notice, c
 from diagnose.parse import log_reader
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase
-from diagnose.recognition import recognise
+from diagnose.recognition import recognise, unlisted_model
 from diagnose.scan.source import Source
 
 if TYPE_CHECKING:
@@ -136,7 +136,13 @@ def diagnose(
         inputs=(*reading.inputs, *record_inputs, *settings.inputs),
         events=reading.events,
         facts=tuple(book),
-        notices=(*reading.notices, *settings.notices, *contradictions, *(as_notice(error) for error in (*errors, *config_errors))),
+        notices=(
+            *reading.notices,
+            *settings.notices,
+            *unlisted_model(book),
+            *contradictions,
+            *(as_notice(error) for error in (*errors, *config_errors)),
+        ),
         documents=settings.documents,
         snapshot=snapshot,
     )

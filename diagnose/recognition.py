@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from diagnose import catalogue, families
 from diagnose.catalogue import Card, Model
-from diagnose.facts import Fact, FactBook, Origin, Value, Witness
+from diagnose.facts import Fact, FactBook, Notice, Origin, Value, Witness
+from diagnose.phrases import phrase, same
 from diagnose.units import Size
 
 #: Facts that may name the trained model, best first; and those that name models of other roles.
@@ -39,6 +40,8 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     else:
         shape = next((model for name in TRAINED if (model := _named_model(book, name))), None)
         if shape is None:
+            yield from _size_by_name(book)
+            yield from _family_of_code(book)
             return
         witness = Witness("catalogue", text=shape.id)
         yield _fact("model.shape", shape, witness)
@@ -49,6 +52,37 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     yield _fact("model.vocab_size", shape.V, witness)
     yield _fact("model.layers", shape.L, witness)
     yield _fact("model.hidden_size", shape.h, witness)
+
+
+def _size_by_name(book: FactBook) -> Iterator[Fact]:
+    """About how many parameters a model has that the catalogue does not know, if its name states its size."""
+    fact = next((fact for name in TRAINED if (fact := book.fact(name)) is not None and isinstance(fact.value, str)), None)
+    params = catalogue.params_of_name(str(fact.value)) if fact is not None else None
+    if params is None or fact is None or book.count("model.total_params"):
+        return
+    for name, value in zip(("model.least_params", "model.total_params", "model.most_params"), params, strict=True):
+        yield Fact(name, value, "guessed", Witness("derived", text=f"the size in the name {fact.value}"))
+
+
+def _family_of_code(book: FactBook) -> Iterator[Fact]:
+    """The architecture whose code is in the traceback; of a model inside another one (a decoder behind a vision tower) the outer."""
+    fact = book.fact("log.modeling")
+    family = next((name for name in str(fact.value).split(",") if name in catalogue.families()), None) if fact is not None else None
+    if fact is not None and family is not None:
+        yield Fact("model.family", family, "derived", fact.witness)
+
+
+def unlisted_model(book: FactBook) -> list[Notice]:
+    """That the catalogue does not know the model which the job names, and what its name tells."""
+    name = next((path for name in TRAINED if (path := book.word(name))), None)
+    if name is None or book.shape("model.shape") is not None:
+        return []
+    shown = same(name.replace("{", "(").replace("}", ")")[:200])
+    low, high = book.count("model.least_params"), book.count("model.most_params")
+    if low is None or high is None:
+        return [Notice("info", "model.unlisted", phrase("recognition.unlisted", name=shown))]
+    sizes = {"low": f"{low / 1e9:.3g}", "high": f"{high / 1e9:.3g}"}
+    return [Notice("info", "model.unlisted", phrase("recognition.unlisted_sized", name=shown, **sizes))]
 
 
 def _published_quantization(book: FactBook) -> Iterator[Fact]:

@@ -14,7 +14,11 @@ from diagnose.catalogue.shape import Model
 
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)
-_STORAGE_SUFFIX = r"-(?:unsloth|bnb|bnb-?[48]bit|[48]bit|gptq|int[48]|gptq-int[48]|awq|gguf|fp8|bf16|hf|ms)$"
+_STORAGE_SUFFIX = r"-(?:unsloth|bnb|bnb-?[48]bit|[48]bit|gptq|int[48]|gptq-int[48]|awq|gguf|fp8|bf16|hf|ms)$|(?:[-.](?:i?q\d(?:_[a-z0-9]{1,4}){0,3}|f16|bf16|f32))?\.gguf$"
+#: A size in a model's name, behind a number of experts (`8x7B`).
+_SIZE = r"(?<![A-Za-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,2})?)([bBmM])(?![A-Za-z0-9])"
+#: How many folders of a path, from its end, may name the model.
+_NEAREST_FOLDERS = 3
 _TUNING_SUFFIX = r"-(?:instruct|chat|it|base)$"
 #: Suffixes that users append to the names of models they trained, with an optional number.
 _USER_SUFFIX = (
@@ -49,6 +53,11 @@ def vocabularies(family: str) -> frozenset[int]:
     return frozenset(_index()["vocabularies"].get(family, ()))
 
 
+def families() -> frozenset[str]:
+    """The architectures of all known models."""
+    return frozenset(_index()["vocabularies"])
+
+
 def _spellings(path: str) -> Iterator[str]:
     """Spellings to look up, most literal first: the whole path, its last part, that part without suffixes."""
     text = path.strip().strip("\"'").replace("\\", "/").rstrip("/").lower()
@@ -60,8 +69,40 @@ def _spellings(path: str) -> Iterator[str]:
         return
     while parts and re.fullmatch(_GENERIC_FOLDER, parts[-1]):
         parts.pop()
-    if parts:
-        yield from _without_endings(parts[-1].replace("___", "."))  # ModelScope's local copies write a dot so
+    for part in reversed(parts[-_NEAREST_FOLDERS:]):
+        name = unescaped(part)
+        yield from _without_endings(name)
+        owner = re.match(r"([a-z][a-z0-9-]*?)(?:--|[._])(?=[a-z])", name)  # ORGANISATION.NAME as one folder
+        if owner is not None and owner[1] in _index()["owners"]:
+            yield from _without_endings(name[owner.end() :])
+
+
+def unescaped(folder: str) -> str:
+    """The name that a folder stands for: ModelScope writes a dot as `___`, transformers' copies of code write signs as words."""
+    return folder.replace("___", ".").replace("_hyphen_", "-").replace("_dot_", ".")
+
+
+def params_of_name(path: str) -> tuple[int, int, int] | None:
+    """Least, likely and most parameters of a model whose name states its size (`7B`, `8x7B`, `100B-A10B`, `350m`); None where it states none.
+
+    Names round, small models more than large ones: those called 7B have 6.7 (Llama) to 8.5 billion (Gemma), those called 70B 70.6.
+    A name with a number of experts counts what these share as often as there are experts.
+    """
+    name = unescaped(path.strip().strip("\"'").replace("\\", "/").rstrip("/"))
+    sizes = [match for part in name.split("/")[-_NEAREST_FOLDERS:] for match in re.finditer(_SIZE, part)]
+    if not sizes:
+        return None
+    experts, number, unit = sizes[-1 if len(sizes) == 1 else _largest(sizes)].groups()
+    whole = 10**9 if unit in "bB" else 10**6
+    likely = int(float(number) * whole) * int(experts or 1)
+    if experts:
+        return likely * 13 // 20, likely * 17 // 20, likely
+    return likely * 93 // 100, likely, likely * 108 // 100 + min(whole, likely // 4)
+
+
+def _largest(sizes: list[re.Match[str]]) -> int:
+    """Of several sizes in a name (`235B-A22B`, a folder and a model in it) the place of the largest."""
+    return max(range(len(sizes)), key=lambda place: float(sizes[place][2]) * (1000 if sizes[place][3] in "bB" else 1))
 
 
 def _without_endings(name: str) -> Iterator[str]:
@@ -85,7 +126,7 @@ def _informal_spellings(name: str) -> Iterator[str]:
 
 def _normalize_separators(name: str) -> str:
     """A name with `-` as its only separator, and none between the family and its first number."""
-    return re.sub(r"^([a-z]+)-(?=\d)", r"\1", re.sub(r"[-_. ]+", "-", name.removeprefix("meta-")))
+    return re.sub(r"^([a-z]+)-(?=\d)", r"\1", re.sub(r"[-_. ]+", "-", name).removeprefix("meta-"))
 
 
 @cache
@@ -95,8 +136,8 @@ def _index() -> Any:
 
 def build_index() -> dict[str, Any]:
     """Build the lookup tables, which are kept on disk. `names`: each unambiguous spelling -> its number in `entries`; `plain`: the same for
-    names with normalized separators; `entries`: JSON texts of an entry and its family's traits (texts, since only one of them is
-    decoded); `vocabularies`: vocabulary sizes by family."""
+    names with normalized separators; `owners`: their organisations; `entries`: JSON texts of an entry and its family's traits (texts, since
+    only one of them is decoded); `vocabularies`: vocabulary sizes by family."""
     exact: dict[str, int] = {}
     shortened: dict[str, int | None] = {}
     normalized: dict[str, int | None] = {}
@@ -115,6 +156,7 @@ def build_index() -> dict[str, Any]:
     return {
         "names": {name: number for name, number in (shortened | exact).items() if number is not None},
         "plain": {name: number for name, number in normalized.items() if number is not None},
+        "owners": sorted({alias.lower().partition("/")[0] for alias in exact if "/" in alias}),
         "entries": entries,
         "vocabularies": {
             family: [entry["vocab_size"] for entry in table["models"]] for family, table in rule_files.table("models").items()

@@ -89,6 +89,8 @@ def guess_settings(
                 doubtful.add(guess.knob)
             origin: Origin = "derived" if guess.implied else "guessed"
             result.facts.append(Fact(guess.knob, guess.value, origin, text.witness_of(guess.leaf)))
+            if guess.shared and guess.knob not in book and place == text.place:
+                result.facts.append(Fact("config.batch_shared", True, "derived", text.witness_of(guess.leaf)))
         knobs = {
             id(guess.leaf): [other.knob for other in fresh if other.leaf is guess.leaf and not other.implied]
             for guess in fresh

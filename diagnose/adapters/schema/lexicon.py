@@ -249,7 +249,8 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
         return None
     if _HUB_NAME.fullmatch(text):
         return text if not sized or _SIZE.search(text) or model(text) is not None else None
-    return text if not sized and text and model(text) is not None else None
+    is_named = not sized and text and (model(text) is not None or _SIZE.search(text.replace("\\", "/").rstrip("/").rpartition("/")[2]))
+    return text if is_named else None
 
 
 def _largest(leaf: Leaf) -> Leaf:

@@ -1,23 +1,32 @@
-"""Widen the moments of a job to the range over all precisions that are still possible.
+"""Widen the moments of a job to the range over all precisions that are still possible, and over all that a guessed setting may mean.
 
 How weights are loaded decides more than their own bytes: fp32 weights under autocast keep copies, wider norms and a wider residual
-stream. Where the precision is open, the moments are computed for each possibility and their terms span all of them."""
+stream. Where the precision is open, the moments are computed for each possibility and their terms span all of them. So they do where the
+batch size of an unknown program may be that of all cards, and where a model's size is known from its name only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from diagnose.budget.model.formulas import Span
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
+from diagnose.facts import FactBook, Value
 from diagnose.units import Size
 
 
-def span_precisions(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
-    """The moments of a job, each with the range over all possible precisions; the middle values stay those of the job itself."""
+#: Cards that a batch is taken to be divided among, where nothing says how many there are: those of one node.
+NODE = 8
+
+
+def span_readings(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
+    """The moments of a job, each with the range over all precisions and guesses that are possible; the middle values stay those of the job
+    itself."""
     likely = draw(job)
-    others = [draw(reading) for reading in _possible_precisions(job)]
+    readings = _possible_precisions(job)
+    readings += [_changed(reading, guess) for guess in _possible_guesses(job.given) for reading in (readings or [job])]
+    others = [draw(reading) for reading in readings]
     return [
         _widen_moment(moment, [reading for alternative in others for reading in alternative if reading.name == moment.name])
         for moment in likely
@@ -34,10 +43,27 @@ def _possible_precisions(job: Setup) -> list[Setup]:
         settled = loaded or compute == "fp32" or job.sharding.zero  # DeepSpeed loads in the precision that it computes in
         for load in (loaded,) if settled else ("bf16", "fp32"):
             changes = {"train.precision": compute, "train.load_dtype": load}
-            reading = setup(job.given.changed({name: word for name, word in changes.items() if word}), job.role)
-            reading.cast.extend(job.cast)  # who is there is no matter of precision
-            readings.append(reading)
+            readings.append(_changed(job, {name: word for name, word in changes.items() if word}))
     return readings
+
+
+def _changed(job: Setup, values: Mapping[str, Value]) -> Setup:
+    """The job with other values; who is there is no matter of these."""
+    reading = setup(job.given.changed(values), job.role)
+    reading.cast.extend(job.cast)
+    return reading
+
+
+def _possible_guesses(book: FactBook) -> Iterator[dict[str, Value]]:
+    """What else a guessed batch size, and a size in a model's name, may mean."""
+    rows = book.count("train.micro_batch_size")
+    if rows and book.switch("config.batch_shared"):
+        parts = (book.count("parallel.world") or NODE) * (book.count("train.gradient_accumulation") or 1)
+        if (fewest := max(1, rows // parts)) < rows:
+            yield {"train.micro_batch_size": fewest}
+    for name in ("model.least_params", "model.most_params"):
+        if book.shape("model.shape") is None and (bound := book.count(name)):
+            yield {"model.total_params": bound}
 
 
 def _widen_moment(moment: Moment, others: list[Moment]) -> Moment:

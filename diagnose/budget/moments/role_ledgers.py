@@ -11,7 +11,7 @@ from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.moments import failure_moment, host_memory, in_process_roles, step_moments
 from diagnose.budget.moments.host_memory import estimate_host
-from diagnose.budget.moments.precision_range import span_precisions
+from diagnose.budget.moments.precision_range import span_readings
 from diagnose.budget.moments.read_set_memo import ReadSetMemo
 from diagnose.budget.terms import extra_models, training_states
 from diagnose.facts import FactBook
@@ -112,7 +112,7 @@ def _draft_roles(book: FactBook, cast: tuple[Role, ...]) -> tuple[RoleDraft, ...
 def _of(job: Setup) -> RoleDraft:
     shards = job.sharding
     kinds = non_torch.count_groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
-    return RoleDraft(tuple(span_precisions(job, _moments)), shards.cards, kinds, estimate_host(job), job.unknown, _is_complete(job))
+    return RoleDraft(tuple(span_readings(job, _moments)), shards.cards, kinds, estimate_host(job), job.unknown, _is_complete(job))
 
 
 _DRAFTS = ReadSetMemo(_draft_roles)

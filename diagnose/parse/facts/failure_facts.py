@@ -124,6 +124,8 @@ def circumstances(root: Event) -> Iterator[Fact]:
     if root.frames:
         frame = root.evidence[:2][-1]
         yield Fact("log.frame", _innermost_function(root.frames), "log", frame)
+        if architectures := activity.architectures_of_frames(root.frames):
+            yield Fact("log.modeling", ",".join(architectures), "log", frame)
         doing = activity.activity_of_frames(root.frames)
         if doing:
             yield Fact("log.doing", doing, "log", frame)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from diagnose.parse.model.event import Frame
 
+#: Files of transformers, and of vLLM and SGLang, that hold the code of one architecture.
+_MODEL_CODE = lazy_re.lazy_compile(r"(?:^|/)modeling_(\w{1,60})\.py$|/(?:model_executor|srt)/models/(\w{1,60})\.py$")
+
 
 def activity_of_frames(frames: Sequence[Frame]) -> str:
     """The activity (a word of the fact log.doing) of the innermost frame that shows one; "" where none does."""
@@ -55,6 +58,12 @@ def trainer_of_frames(frames: Sequence[Frame]) -> str:
 def engine_of_frames(frames: Sequence[Frame]) -> str:
     """The inference engine whose code the traceback runs through; "" without one that is known."""
     return _owner_of_frames(frames, "engine")
+
+
+def architectures_of_frames(frames: Sequence[Frame]) -> list[str]:
+    """The architectures whose code the traceback runs through, outermost first, by the files that libraries keep it in."""
+    names = (match[1] or match[2] for frame in frames if (match := _MODEL_CODE.search(frame.file.replace("\\", "/"))))
+    return list(dict.fromkeys(names))
 
 
 def _owner_of_frames(frames: Sequence[Frame], table_name: str) -> str:
