@@ -60,7 +60,7 @@ def _size_by_name(book: FactBook) -> Iterator[Fact]:
     params = catalogue.params_of_name(str(fact.value)) if fact is not None else None
     if params is None or fact is None or book.count("model.total_params"):
         return
-    for name, value in zip(("model.least_params", "model.total_params", "model.most_params"), params, strict=True):
+    for name, value in zip(("model.least_params", "model.likely_params", "model.most_params"), params, strict=True):
         yield Fact(name, value, "guessed", Witness("derived", text=f"the size in the name {fact.value}"))
 
 

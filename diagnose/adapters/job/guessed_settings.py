@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
-from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
+from diagnose.adapters.formats.config_value import Leaf, Places, Unreadable, name_of
 from diagnose.adapters.formats.settings import Document, Entry, Form
 from diagnose.adapters.job.command_layers import option_leaves
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.schema import framework_tables, lexicon
+from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Fact, FactBook, Notice, Origin, Witness
 from diagnose.phrases import phrase, same
@@ -20,6 +22,12 @@ from diagnose.phrases import phrase, same
 #: Launchers that start nothing but programs of torch.
 _TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")
 _FILES = ("yaml", "json", "toml")
+#: An assignment at the start of a line of a shell script, and `: ${NAME:=value}`.
+_VARIABLE = re.compile(
+    r"^[ \t]*(?:export[ \t]+|:[ \t]+\"?\$\{)?(?P<name>[A-Za-z_]\w{0,80})(?::?=)(?P<value>\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|[^\s\"';|&(){}]{1,400})\}?\"?[ \t]*(?:#.*)?$",
+    re.MULTILINE,
+)
+_MOST_VARIABLES = 1000
 _SETTING = re.compile(r"(?<!\S)([A-Za-z_][\w.]*(?==)|[A-Z][A-Z_]*(?:\.[A-Z_\d]+)+)[= ]\s*(\S+)")
 
 
@@ -75,7 +83,7 @@ def guess_settings(
     """
     result = GuessedSettings()
     is_claimed = any(part.table.trainer or part.table.serves for part in parts)
-    texts = _own_options(programs) if is_claimed else _texts(documents, programs, printed)
+    texts = _own_settings(documents, programs) if is_claimed else _texts(documents, programs, printed)
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
     for text in sorted(texts, key=lambda text: text.place):
@@ -131,19 +139,37 @@ def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
             yield _command(start, _options(start), shown)
     for document in documents:
         if document.form in _FILES and document.kind == "unknown":
-            outer, shift = document.outer, document.shift
-            yield _Text(document.source.name, document.form or "yaml", document.text, document.leaves, 0, 1, None, None, outer, shift)
+            yield _file(document, document.leaves, 0)
+        elif document.form == "shell":
+            yield from _variables(document, programs)
         elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
             yield from _script(document, programs)
 
 
-def _own_options(programs: Sequence[StartedProgram]) -> Iterator[_Text]:
-    """The options that a user's script has beside those of the framework that it builds on."""
+def _own_settings(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+    """What a user's script has beside the settings of the framework that it builds on: options, and keys of its file."""
     for start in programs:
-        table = start.table
-        if table is not None and table.trainer and table.unknown == "anything":
-            own = tuple(leaf for leaf in _options(start) if name_of(leaf.key) not in table.known and not table.named(name_of(leaf.key)))
-            yield _command(start, own, lexicon.NEEDED)
+        if start.table is not None and _is_open(start.table):
+            yield _command(start, _unknown_to(start.table, _options(start)), lexicon.NEEDED)
+    for document in documents:
+        if document.form in _FILES and document.kind in framework_tables.names():
+            table = framework_tables.table(document.kind)
+            if _is_open(table) and table.role:
+                yield _file(document, _unknown_to(table, document.leaves), lexicon.NEEDED)
+
+
+def _is_open(table: Table) -> bool:
+    """Whether scripts that build on a framework have settings of their own beside its."""
+    return table.trainer and table.unknown == "anything"
+
+
+def _unknown_to(table: Table, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
+    return tuple(leaf for leaf in leaves if name_of(leaf.key) not in table.known and not table.named(name_of(leaf.key)))
+
+
+def _file(document: OpenDocument, leaves: Sequence[Leaf], shown: int) -> _Text:
+    outer, shift = document.outer, document.shift
+    return _Text(document.source.name, document.form or "yaml", document.text, leaves, shown, 1, None, None, outer, shift)
 
 
 def _command(start: StartedProgram, leaves: tuple[Leaf, ...], shown: int) -> _Text:
@@ -163,6 +189,20 @@ def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:
     for word in words:
         first, last = leaf.start + word.start(2), leaf.start + word.end(2)
         yield Leaf(word[1], word[2].strip("\"'"), word[2], first, last, *start.place(first))
+
+
+def _variables(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+    """The variables that a script sets for a program which reads its environment; none where a command of the script is read."""
+    if any(start.name == document.source.name and start.launch.program and start.launch.flags for start in programs):
+        return
+    place = Places(document.text)
+    leaves = []
+    for match in islice(_VARIABLE.finditer(document.text), _MOST_VARIABLES):
+        start, end = match.span("value")
+        text = match["value"].strip("\"'")
+        if "$" not in text and "`" not in text:
+            leaves.append(Leaf(match["name"], text, match["value"], start, end, *place(start)))
+    yield _Text(document.source.name, "shell", document.text, leaves, 0, 1)
 
 
 def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:

@@ -80,7 +80,8 @@ def setup(facts: FactBook, role: Role) -> Setup:
     learnt = trainable(book, role, framework)
     widths = _weight_width(book, role, shards, framework, learnt)
     rows = batch(book, role, stage)
-    without_shape = () if learnt.params is not None else ("model.shape",)
+    is_counted = learnt.params is not None and (model is not None or book.count("model.total_params") is not None)
+    without_shape = () if is_counted else ("model.shape",)
     return Setup(
         given=facts,
         book=book,

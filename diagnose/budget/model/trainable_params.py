@@ -43,7 +43,7 @@ class Trainable:
 def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
     """What a role trains."""
     model = role.model
-    params = model.params if model else book.count("model.total_params") if role.policy else None
+    params = model.params if model else _counted_params(book) if role.policy else None
     if params is not None and model is not None and role.headless:
         params = model.headless_params
     if not role.trained:
@@ -61,6 +61,11 @@ def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
         return _some_layers(book, model, params, method, printed)
     frozen = model.vision.params if model and model.vision and tower_frozen(book, framework) else 0
     return Trainable(params, None if params is None else params - frozen, False)
+
+
+def _counted_params(book: FactBook) -> int | None:
+    """The parameters of a model without known dimensions: as the log counts them, else by the size in its name."""
+    return book.count("model.total_params") or book.count("model.likely_params")
 
 
 def _some_layers(book: FactBook, model: Model | None, params: int | None, method: str, printed: int | None) -> Trainable:

@@ -15,7 +15,6 @@ from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.facts import FactBook, Value
 from diagnose.units import Size
 
-
 #: Cards that a batch is taken to be divided among, where nothing says how many there are: those of one node.
 NODE = 8
 
@@ -62,8 +61,8 @@ def _possible_guesses(book: FactBook) -> Iterator[dict[str, Value]]:
         if (fewest := max(1, rows // parts)) < rows:
             yield {"train.micro_batch_size": fewest}
     for name in ("model.least_params", "model.most_params"):
-        if book.shape("model.shape") is None and (bound := book.count(name)):
-            yield {"model.total_params": bound}
+        if book.shape("model.shape") is None and book.count("model.total_params") is None and (bound := book.count(name)):
+            yield {"model.likely_params": bound}
 
 
 def _widen_moment(moment: Moment, others: list[Moment]) -> Moment:

@@ -18,7 +18,7 @@ from diagnose.parse.text.lines import same_stream
 from diagnose.units import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from diagnose.parse.text.grammar_statements import Statement
     from diagnose.parse.text.lines import Page
@@ -45,10 +45,7 @@ _LIBRARIES = frozenset(
 )
 _AFTER_NAME = b"` =:-_"
 _CARDS = frozenset(b"NVIDIA Tesla AMD A100 H100 H200 H800 A800 V100".split()) | {b"GPU ", b"CUDA capacity: "}
-_MODELS = frozenset(
-    (b"models--", b"loading configuration file", b"loading weights file", b"loading model: ", b"LLM engine (v")
-    + (b"transformers_modules/", b"model checkpoint at ", b"general.name", b".gguf", b"Loading model ", b"Loading checkpoint from ")
-)
+_MODELS = frozenset((b"models--", b"loading configuration file", b"loading weights file", b"loading model: ", b"LLM engine (v"))
 NEAR, LONG = 32, 128  # bytes before such a word in which its text begins, and behind it in which it is recognised
 _ITEM_BEFORE = lazy_compile(r"(?:^|[:=|,;(\[*\-])\s*$")
 _ITEM_AFTER = lazy_compile(r"\s*(?:$|[,.;:|)(\[\]])")
@@ -57,19 +54,27 @@ _MODEL = (
     lazy_compile(rb"loading (?:configuration|weights) file (?P<path>/?[\w./-]{1,300})/[\w.-]{1,80}\.(?:json|safetensors|bin)"),
     lazy_compile(rb"loading model: (?P<path>[\w./-]{1,300})"),
     lazy_compile(rb"LLM engine \(v[\w.]{1,20}\) with config: model='(?P<path>[^'\n]{1,300})'"),
+)
+#: Where a name stands that may be another model's than the settings say.
+_HINTS = (
     lazy_compile(rb"transformers_modules/(?P<path>[\w./-]{1,200})/[\w-]{1,80}\.py"),
     lazy_compile(rb"model checkpoint at (?P<path>[\w./-]{1,300}) (?:and|were|when)\b"),
     lazy_compile(rb"Loading (?:model|checkpoint) from (?P<path>[\w-]{1,80}/[\w.-]{1,120})(?=\s|$)"),
-    lazy_compile(rb"general\.name[ \t]{1,20}(?:str[ \t]{1,20})?= (?P<path>[\w. -]{2,120}\w)"),
-    lazy_compile(rb"(?P<path>/?[\w.-][\w./-]{0,300}\.gguf)\b"),
 )
+_HINT_WORDS = frozenset((b"transformers_modules/", b"model checkpoint at ", b"Loading model from ", b"Loading checkpoint from "))
+#: Files of llama.cpp, whose weights are of other widths than those that are trained.
+_GGUF = (
+    lazy_compile(rb"general\.name[ \t]{1,20}(?:str[ \t]{1,20})?= (?P<path>[\w. -]{2,120}\w)"),
+    lazy_compile(rb"(?<![\w./-])(?P<path>[\w./-]{1,300}\.gguf)\b"),
+)
+_GGUF_WORDS = frozenset((b"general.name", b".gguf"))
 #: Organisations of the hub whose models people name in sentences and print from scripts.
 _OWNERS = (
-    b"Qwen meta-llama mistralai google deepseek-ai THUDM zai-org internlm OpenGVLab 01-ai baichuan-inc microsoft tiiuae EleutherAI bigscience"
-    b" facebook openai unsloth NousResearch huggyllama lmsys HuggingFaceTB allenai bigcode llava-hf openbmb ibm-granite"
+    b"Qwen meta-llama mistralai google deepseek-ai THUDM zai-org internlm OpenGVLab 01-ai baichuan-inc microsoft tiiuae EleutherAI"
+    b" bigscience facebook openai unsloth NousResearch huggyllama lmsys HuggingFaceTB allenai bigcode llava-hf openbmb ibm-granite"
 ).split()
 _HUB_WORDS = frozenset(owner + b"/" for owner in _OWNERS)
-_HUB_NAME = lazy_compile(rb"(?<![\w./-])(?:" + b"|".join(_OWNERS) + rb")/[A-Za-z][\w.-]{2,100}[\w]")
+_HUB_NAME = lazy_compile(rb"(?<![\w./-])(?P<path>(?:" + b"|".join(_OWNERS) + rb")/[A-Za-z][\w.-]{2,100}\w)")
 _ENGINE = lazy_compile(rb"LLM engine \(v(\d+\.\d+[\w.]*)\)")
 _MAKERS = ("NVIDIA", "NVIDIA GeForce", "NVIDIA Graphics Device", "Tesla", "AMD", "GeForce", "Quadro")
 #: A line of printed JSON; lines of other processes and progress bars may stand between them.
@@ -84,7 +89,7 @@ def facts(pages: Iterable[Page]) -> Iterator[Fact]:
     for page in pages:
         if page.excerpt.offset >= REACH:
             continue
-        for fact in (*_versions(page), *_cards(page), *_models(page)):
+        for fact in (*_versions(page), *_cards(page), *_models(page), *_hinted_models(page)):
             if fact.name not in emitted:
                 emitted.add(fact.name)
                 yield fact
@@ -214,22 +219,38 @@ def _models(page: Page) -> Iterator[Fact]:
         if role_of_name(page.around(offset)[0].actor) in (None, "actor") and "models--" not in name:
             yield Fact("model.path", name, "log", page.witness(offset))
             break
-    else:
-        yield from _named_in_text(page)
     yield from _printed_models(page)
 
 
-def _named_in_text(page: Page) -> Iterator[Fact]:
-    """The one model of the catalogue that the text names by its name on the hub; of several nobody knows which is trained."""
-    if not page.excerpt.spots.among(_HUB_WORDS):
-        return
+def _hinted_models(page: Page) -> Iterator[Fact]:
+    """Models by names that may be another one's than the settings say: folders of code, names on the hub in a sentence, files of weights."""
+    spots = page.excerpt.spots
+    if spots.among(_HINT_WORDS):
+        names = _names(page, _HINTS)
+        yield from _hint(page, {name: at for name, at in names.items() if catalogue.model(name) or catalogue.params_of_name(name)})
+    if spots.among(_HUB_WORDS):
+        yield from _hint(page, {name: at for name, at in _names(page, (_HUB_NAME,)).items() if catalogue.model(name)})
+    if spots.among(_GGUF_WORDS):
+        known = ((shape, at) for name, at in _names(page, _GGUF).items() if (shape := catalogue.model(name)) is not None)
+        for shape, at in islice(known, 1):
+            yield Fact("model.id", shape.id, "derived", page.witness(page.excerpt.offset + at))
+            yield Fact("model.family", shape.family, "derived", page.witness(page.excerpt.offset + at))
+
+
+def _names(page: Page, patterns: Iterable[re.Pattern[bytes]]) -> dict[str, int]:
+    """The names that the patterns find, each with its first place."""
     places: dict[str, int] = {}
-    for match in islice(_HUB_NAME.finditer(page.excerpt.raw, 0, REACH), MOST):
-        places.setdefault(match[0].decode("ascii", "replace"), match.start())
-    known = {name: shape.id for name in places if (shape := catalogue.model(name)) is not None}
-    if len(set(known.values())) == 1:
-        name = next(iter(known))
-        yield Fact("model.path", name, "log", page.witness(page.excerpt.offset + places[name]))
+    for pattern in patterns:
+        for match in islice(pattern.finditer(page.excerpt.raw, 0, REACH), MOST):
+            places.setdefault(match["path"].decode("ascii", "replace"), match.start())
+    return places
+
+
+def _hint(page: Page, places: Mapping[str, int]) -> Iterator[Fact]:
+    """The model that is named, unless several are: nobody knows which of them is trained."""
+    if len({shape.id if (shape := catalogue.model(name)) else name for name in places}) == 1:
+        name, at = next(iter(places.items()))
+        yield Fact("model.path", name, "derived", page.witness(page.excerpt.offset + at))
 
 
 def _printed_models(page: Page) -> Iterator[Fact]:
