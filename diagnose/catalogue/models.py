@@ -14,9 +14,12 @@ from diagnose.catalogue.shape import Model
 
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)
-_STORAGE_SUFFIX = r"-(?:unsloth|bnb|bnb-?[48]bit|[48]bit|gptq|int[48]|gptq-int[48]|awq|gguf|fp8|bf16|hf|ms)$|(?:[-.](?:i?q\d(?:_[a-z0-9]{1,4}){0,3}|f16|bf16|f32))?\.gguf$"
-#: A size in a model's name, behind a number of experts (`8x7B`).
-_SIZE = r"(?<![A-Za-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,2})?)([bBmM])(?![A-Za-z0-9])"
+_STORAGE_SUFFIX = (
+    r"-(?:unsloth|bnb|bnb-?[48]bit|[48]bit|gptq|int[48]|gptq-int[48]|awq|gguf|fp8|bf16|hf|ms)$"
+    r"|(?:[-.](?:i?q\d(?:_[a-z0-9]{1,4}){0,3}|f16|bf16|f32))?\.gguf$"
+)
+#: A size in a model's name, behind a number of experts (`8x7B`); not that of the experts that a token sees (`-A10B`).
+_SIZE = r"(?<![0-9.])(?<!-[AEae])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,2})?)([bBmM])(?![A-Za-z0-9])"
 #: How many folders of a path, from its end, may name the model.
 _NEAREST_FOLDERS = 3
 _TUNING_SUFFIX = r"-(?:instruct|chat|it|base)$"
@@ -83,7 +86,7 @@ def unescaped(folder: str) -> str:
 
 
 def params_of_name(path: str) -> tuple[int, int, int] | None:
-    """Least, likely and most parameters of a model whose name states its size (`7B`, `8x7B`, `100B-A10B`, `350m`); None where it states none.
+    """Least, likely and most parameters of a model whose name states its size (`7B`, `8x7B`, `100B-A10B`, `350m`); None where none is.
 
     Names round, small models more than large ones: those called 7B have 6.7 (Llama) to 8.5 billion (Gemma), those called 70B 70.6.
     A name with a number of experts counts what these share as often as there are experts.
@@ -97,7 +100,7 @@ def params_of_name(path: str) -> tuple[int, int, int] | None:
     likely = int(float(number) * whole) * int(experts or 1)
     if experts:
         return likely * 13 // 20, likely * 17 // 20, likely
-    return likely * 93 // 100, likely, likely * 108 // 100 + min(whole, likely // 4)
+    return likely * 93 // 100, likely, likely * 108 // 100 + min(10**9, likely // 4)
 
 
 def _largest(sizes: list[re.Match[str]]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
@@ -24,10 +24,13 @@ _TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")
 _FILES = ("yaml", "json", "toml")
 #: An assignment at the start of a line of a shell script, and `: ${NAME:=value}`.
 _VARIABLE = re.compile(
-    r"^[ \t]*(?:export[ \t]+|:[ \t]+\"?\$\{)?(?P<name>[A-Za-z_]\w{0,80})(?::?=)(?P<value>\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|[^\s\"';|&(){}]{1,400})\}?\"?[ \t]*(?:#.*)?$",
+    r"^[ \t]*(?:export[ \t]+|:[ \t]+\"?\$\{)?(?P<name>[A-Za-z_]\w{0,80}):?="
+    r"(?P<value>\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|[^\s\"';|&(){}]{1,400})\}?\"?[ \t]*(?:#.*)?$",
     re.MULTILINE,
 )
+_CAPITALS = re.compile(r"[A-Z][A-Z_\d]{2,}(?:\.[A-Z_\d]+)*")
 _MOST_VARIABLES = 1000
+_MOST_SHOWN = 40  # keys in one sentence
 _SETTING = re.compile(r"(?<!\S)([A-Za-z_][\w.]*(?==)|[A-Z][A-Z_]*(?:\.[A-Z_\d]+)+)[= ]\s*(\S+)")
 
 
@@ -87,10 +90,12 @@ def guess_settings(
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
     for text in sorted(texts, key=lambda text: text.place):
-        guesses = lexicon.guesses(text.leaves, text.shown).read
-        fresh = [guess for guess in guesses if guess.knob not in known]
+        guesses = lexicon.guesses(text.leaves, text.shown)
+        fresh = [guess for guess in guesses.read if guess.knob not in known]
         if fresh:
-            result.notices.append(_notice(text, [guess.leaf.key for guess in fresh]))
+            result.notices.append(_notice(text, "guessed_keys", [guess.leaf.key for guess in fresh]))
+        if guesses.unclear:
+            result.notices.append(_notice(text, "unclear_keys", [leaf.key for leaf in guesses.unclear]))
         for guess in fresh:
             place, value = values.setdefault(guess.knob, (text.place, guess.value))
             if place == text.place and value != guess.value:
@@ -106,6 +111,10 @@ def guess_settings(
         }
         if fresh and text.printed is None and (is_claimed or "train.framework" not in book):
             result.documents.append(_document(text, knobs))
+    if doubtful:
+        keys = list(dict.fromkeys(f"{fact.witness.key} ({fact.witness.source})" for fact in result.facts if fact.name in doubtful))
+        message = phrase("adapters.unclear_keys", keys=same(_shown(keys)))
+        result.notices.append(Notice("info", "config.guessed", message))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]
     return result
 
@@ -123,9 +132,8 @@ def _document(text: _Text, knobs: dict[int, list[str]]) -> Document:
     return Document(text.name, lexicon.NAME, text.form, text.text, entries, text.outer, text.shift, text.entry)
 
 
-def _notice(text: _Text, keys: Sequence[str]) -> Notice:
-    names = ", ".join(dict.fromkeys(keys)).replace("{", "(").replace("}", ")")
-    message = phrase("adapters.in_file", file=same(text.name), what=phrase("adapters.guessed_keys", keys=same(names)))
+def _notice(text: _Text, sentence: str, keys: Sequence[str]) -> Notice:
+    message = phrase("adapters.in_file", file=same(text.name), what=phrase(f"adapters.{sentence}", keys=same(_shown(keys))))
     return Notice("info", "config.guessed", message, Witness(text.name))
 
 
@@ -144,6 +152,11 @@ def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
             yield from _variables(document, programs)
         elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
             yield from _script(document, programs)
+
+
+def _shown(keys: Sequence[str]) -> str:
+    names = list(dict.fromkeys(keys))
+    return ", ".join((*names[:_MOST_SHOWN], *(["..."] if len(names) > _MOST_SHOWN else []))).replace("{", "(").replace("}", ")")
 
 
 def _own_settings(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]) -> Iterator[_Text]:
@@ -177,7 +190,18 @@ def _command(start: StartedProgram, leaves: tuple[Leaf, ...], shown: int) -> _Te
 
 
 def _options(start: StartedProgram) -> tuple[Leaf, ...]:
-    return tuple(inner for flag in start.launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
+    options = (inner for flag in start.launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
+    return (*options, *_pairs(start))
+
+
+def _pairs(start: StartedProgram) -> Iterator[Leaf]:
+    """Settings that stand behind the options as names and values: `SOLVER.IMS_PER_BATCH 8 GPU_IDS [0]`."""
+    for word, value in pairwise(start.launch.files):
+        if _CAPITALS.fullmatch(word.text) and value.sure and not _CAPITALS.fullmatch(value.text):
+            text = value.text.strip("[]()")
+            items = tuple(item.strip() for item in text.split(",")) if text != value.text else ()
+            at = value.start, value.end, *start.place(value.start)
+            yield Leaf(word.text, text, start.text[value.start : value.end], *at, "list" if items else "scalar", items)
 
 
 def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:

@@ -65,6 +65,8 @@ class ScriptNames:
                 names.conditions.update((id(call), node.test) for call in inner)
             if isinstance(node, ast.Call) and callee_name(node.func) in _COMMAND_CALLS and _is_command(node, names):
                 names._record_command(tree, {callee_name(arg) for arg in node.args})
+        if "typer" in names.modules.values():
+            names._record_command(tree, set())
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign):
                 names._record_parse(node)
@@ -136,7 +138,7 @@ class ScriptNames:
     def _record_command(self, tree: ast.Module, commands: set[str]) -> None:
         """The parameters of functions that are commands, with their defaults."""
         for node in tree.body:
-            if not isinstance(node, ast.FunctionDef) or node.name not in commands:
+            if not isinstance(node, ast.FunctionDef) or (node.name not in commands and not _is_registered(node)):
                 continue
             for name, value in parameter_defaults(node):
                 if name not in self.assigned_names:
@@ -284,6 +286,11 @@ def _plain_default(value: ast.expr) -> ast.expr | None:
     if not isinstance(value, ast.Call) or callee_name(value.func) not in ("field", "Field"):
         return value
     return next((word.value for word in value.keywords if word.arg == "default"), None)
+
+
+def _is_registered(function: ast.FunctionDef) -> bool:
+    """Whether a decorator makes a function a command: `@app.command()` of typer."""
+    return any(isinstance(mark, ast.Call) and callee_name(mark.func) == "command" for mark in function.decorator_list)
 
 
 def _is_command(call: ast.Call, names: ScriptNames) -> bool:

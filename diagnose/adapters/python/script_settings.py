@@ -62,13 +62,23 @@ class SettingsReader(LeafCollector):
         return leaves, frozenset(module.partition(".")[0] for module in self._names.modules.values())
 
     def _read_assignment(self, targets: Sequence[ast.expr], value: ast.expr, assigned: set[int]) -> None:
+        if (
+            len(targets) == 1
+            and isinstance(targets[0], ast.Tuple)
+            and isinstance(value, ast.Tuple)
+            and len(value.elts) == len(targets[0].elts)
+        ):
+            for target, inner in zip(targets[0].elts, value.elts, strict=True):
+                if path := _path(target):
+                    self._add_setting(path, inner)
+            return
         path = _path(targets[0]) if len(targets) == 1 else ""
         if not path:
             return
         if isinstance(value, ast.Call):
             assigned.add(id(value))
             self._read_call(value, path)
-        elif isinstance(targets[0], ast.Name) and self._names.bindings.get(path) is not value:
+        elif isinstance(targets[0], ast.Name) and self._names.bindings.get(path) is not value and not isinstance(value, ast.Dict):
             return  # bound in several places: which of them counts is unknown
         else:
             self._add_setting(path, value)

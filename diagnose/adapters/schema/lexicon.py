@@ -94,7 +94,7 @@ class _Candidate:
 
     @property
     def rank(self) -> tuple[bool, int, bool]:
-        """Its place among the candidates of a knob, the best first; what is generated at once is a batch rather than a number of samples."""
+        """Its place among the candidates of a knob, the best first; a batch comes before a number of samples to generate."""
         place = -1 if self.knob == self.row.raw.get("generating") else self.row.place
         return self.value in _OFF and self.value is not None, place, self.scope != "training"
 
@@ -280,7 +280,8 @@ def _decided(candidates: Iterable[_Candidate]) -> Guesses:
         best = min(own, key=lambda candidate: candidate.rank)
         for candidate in own:  # a batch beside a micro batch, or one that is divided into parts, is the whole batch
             whole = candidate.row.raw.get("smaller")
-            if whole and candidate.knob == candidate.row.key.knob and (is_divided or "smaller" not in best.row.raw):
+            is_other = is_divided or ("smaller" not in best.row.raw and candidate.value != best.value)
+            if whole and candidate.knob == candidate.row.key.knob and is_other:
                 by_knob.setdefault(whole, []).append(candidate)
         if is_divided:
             by_knob[knob] = [
@@ -329,16 +330,19 @@ def _spelled(key: str) -> _Name:
         spellings = [*([f"{'_'.join(block)}_{'_'.join(bare)}"] if block else ()), *spellings]
         if "_".join(own) in _lexicon()["containers"]:
             spellings += ["_".join(parts[-2]), *(["_".join(block)] if block else ())]
-    while len(bare) > 1 and bare[0] in _lexicon()["prefixes"]:
-        bare = bare[1:]
-        spellings.append("_".join(bare))
-    while len(bare) > 1 and bare[-1] in _lexicon()["endings"]:
-        bare = bare[:-1]
-        spellings.append("_".join(bare))
+    for start in [bare, *_shorter(bare, slice(1, None), 0, "prefixes")]:
+        spellings += ["_".join(start), *map("_".join, _shorter(start, slice(-1), -1, "endings"))]
     own_scopes = [word for word in own if word in _scopes()]
     around = [*below, *(word for part in reversed(parts[:-1]) for word in part)]
     outer_scopes = [_scopes()[word] for word in around if word in _scopes()]
     return _Name(tuple(dict.fromkeys(spellings)), frozenset(own), frozenset((*own_scopes, *around)), tuple(own_scopes), tuple(outer_scopes))
+
+
+def _shorter(words: list[str], rest: slice, end: int, listed: str) -> Iterator[list[str]]:
+    """The words without those of a list at one end of them, one less at a time."""
+    while len(words) > 1 and words[end] in _lexicon()[listed]:
+        words = words[rest]
+        yield words
 
 
 def _words(part: str) -> list[str]:

@@ -32,6 +32,12 @@ def span_readings(job: Setup, draw: Callable[[Setup], list[Moment]]) -> list[Mom
     ]
 
 
+def span_guesses(job: Setup, moments: list[Moment], draw: Callable[[Setup], list[Moment]]) -> list[Moment]:
+    """Moments of a job that were drawn again for its failure, with the range over all guesses that are possible."""
+    others = [draw(_changed(job, guess)) for guess in _possible_guesses(job.given)]
+    return [_widen_moment(moment, [other for drawn in others for other in drawn if other.name == moment.name]) for moment in moments]
+
+
 def _possible_precisions(job: Setup) -> list[Setup]:
     """The job in every precision that it may have; empty where that is settled. bf16 and fp16 count as one."""
     if (job.role.apart and not job.role.trained) or not isinstance(job.precision.weight, Span):

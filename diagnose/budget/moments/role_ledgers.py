@@ -11,7 +11,7 @@ from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.moments import failure_moment, host_memory, in_process_roles, step_moments
 from diagnose.budget.moments.host_memory import estimate_host
-from diagnose.budget.moments.precision_range import span_readings
+from diagnose.budget.moments.precision_range import span_guesses, span_readings
 from diagnose.budget.moments.read_set_memo import ReadSetMemo
 from diagnose.budget.terms import extra_models, training_states
 from diagnose.facts import FactBook
@@ -82,8 +82,9 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft
     failed_here = first and _is_failed_role(book, role, cast)
     failing, role_moments, whole = None, draft.moments, None
     if failed_here and role_moments:
-        failing, drawn_moments, whole = step_moments.failing_moment(setup(book, role), list(role_moments))
-        role_moments = tuple(drawn_moments)
+        job, drafted = setup(book, role), list(role_moments)
+        failing, drawn_moments, whole = step_moments.failing_moment(job, drafted)
+        role_moments = tuple(span_guesses(job, drawn_moments, lambda reading: step_moments.failing_moment(reading, drafted)[1]))
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
     return Ledger(
         role=role.name,

@@ -223,7 +223,7 @@ def _models(page: Page) -> Iterator[Fact]:
 
 
 def _hinted_models(page: Page) -> Iterator[Fact]:
-    """Models by names that may be another one's than the settings say: folders of code, names on the hub in a sentence, files of weights."""
+    """Models by names that may be another one's than the settings say: folders of code, names on the hub in sentences, files of weights."""
     spots = page.excerpt.spots
     if spots.among(_HINT_WORDS):
         names = _names(page, _HINTS)

@@ -1,0 +1,13 @@
+python -m src.train \
+    --collection data/passages/ \
+    --triples data/triples.tsv \
+    --queries data/queries.tsv \
+    --maxsteps 120000 \
+    --bsize 18 \
+    --accum 3 \
+    --amp \
+    --output_dir out/ \
+    --similarity cosine \
+    --dim 128 \
+    --query_maxlen 32 \
+    --doc_maxlen 220

@@ -1,0 +1,13 @@
+python -u run.py \
+    --worker 1 \
+    --device cuda:0 \
+    --cpu_worker 2 \
+    --dataset_name radar \
+    --pretrained_model /data/checkpoints/model.ckpt \
+    --model_name NowcastNet \
+    --img_height 512 \
+    --img_width 384 \
+    --img_ch 2 \
+    --input_length 9 \
+    --total_length 29 \
+    --batch_size 3

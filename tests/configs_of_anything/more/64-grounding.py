@@ -1,0 +1,13 @@
+data_aug_scales = [480, 512, 544, 576, 608, 640]
+data_aug_max_size = 1200
+batch_size = 5
+modelname = "groundingdino"
+backbone = "swin_T_224_1k"
+hidden_dim = 256
+lr = 0.0001
+epochs = 15
+use_checkpoint = True
+use_transformer_ckpt = True
+text_encoder_type = "bert-base-uncased"
+max_text_len = 256
+num_queries = 900

@@ -1,0 +1,12 @@
+export MODEL_TYPE='lora'
+export MODEL_NAME="stabilityai/stable-diffusion-xl-base-1.0"
+export BASE_DIR="/notebooks/datasets"
+export LEARNING_RATE=8e-7
+export RESOLUTION=1024
+export TRAIN_BATCH_SIZE=6
+export GRADIENT_ACCUMULATION_STEPS=3
+export MIXED_PRECISION="bf16"
+export USE_GRADIENT_CHECKPOINTING=true
+export OPTIMIZER="adamw_bf16"
+export TRAINING_NUM_PROCESSES=2
+bash train.sh
