@@ -49,6 +49,7 @@ def serve_mcp(options: McpOptions) -> int:
         if options.http:
             serve_over_http(mcp, pool, options)
         else:
+            serve_command.keep_memory_small()
             serve_on_stdio(mcp)
     finally:
         pool.close()

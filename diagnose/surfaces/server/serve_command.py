@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -109,7 +110,7 @@ def run_server(gate: Gate, listener: socket.socket, on_stop: Callable[[], None] 
             gate.finish()
             await super().shutdown(sockets)
 
-    keep_heap_small()
+    keep_memory_small()
     files = open_files()
     config = uvicorn.Config(
         gate,
@@ -130,15 +131,14 @@ def run_server(gate: Gate, listener: socket.socket, on_stop: Callable[[], None] 
     Server(config).run(sockets=[listener])
 
 
-def keep_heap_small() -> None:
-    """Let glibc return memory that large requests and answers took, also where several threads took it; elsewhere nothing happens.
-
-    By default each thread gets a heap of its own, and a buffer of up to 32 MiB comes from a heap, where a small one above it keeps it.
-    """
+def keep_memory_small() -> None:
+    """For a process that answers for weeks: collect garbage as often as Python does by default (a command that ends soon hardly does), and
+    let glibc return the memory of large requests, also where several threads took it."""
     import ctypes
 
+    gc.set_threshold(700, 10, 10)
     heaps_at_most, map_from = -8, -3  # M_ARENA_MAX and M_MMAP_THRESHOLD of malloc.h
-    with contextlib.suppress(OSError, AttributeError):
+    with contextlib.suppress(OSError, AttributeError):  # other C libraries than glibc
         set_option = ctypes.CDLL(None).mallopt
         set_option(heaps_at_most, 2)
         set_option(map_from, 128 << 10)

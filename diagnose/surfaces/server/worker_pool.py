@@ -166,9 +166,8 @@ class WorkerPool:
             except Stopped:
                 self._drop()
                 raise
-            except (EOFError, OSError, Lost) as error:
-                failure = error
+            except (EOFError, OSError, Lost):  # not kept: its traceback would keep the question
                 self._drop()
         if self._closed:
             raise Overloaded
-        raise Lost(f"a worker process died {ATTEMPTS} times at one question") from failure
+        raise Lost(f"a worker process died {ATTEMPTS} times at one question")
