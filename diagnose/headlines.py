@@ -65,7 +65,7 @@ def request_clause(event: Event, attributions: Sequence[Attribution]) -> Text:
         room = phrase("headline.available", free=event.free) if event.free else same("")
         return phrase("headline.needed", requested=event.requested, free=room)
     best = attributions[0] if attributions else None
-    is_named = best is not None and (best.exact or best.at_least) and best.agrees
+    is_named = best is not None and best.named
     return phrase(
         "headline.asked",
         requested=readable_size(event.requested),

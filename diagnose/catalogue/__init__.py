@@ -2,7 +2,7 @@
 
 from diagnose.catalogue.cards import Card, card, card_names, cards_named, cards_of_capacity, sizes_sold
 from diagnose.catalogue.model_config import model_of_config
-from diagnose.catalogue.models import families, model, params_of_name, unescaped, vocabularies
+from diagnose.catalogue.models import families, kin, model, params_of_name, unescaped, vocabularies
 from diagnose.catalogue.shape import Experts, Latent, Model, Vision
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "cards_named",
     "cards_of_capacity",
     "families",
+    "kin",
     "model",
     "model_of_config",
     "params_of_name",

@@ -34,6 +34,9 @@ _GENERIC_FOLDER = (
     r"|snapshots|main|master|hf|huggingface|original|actor|full|q?lora|sft|dpo|merged|final"
 )
 
+#: The most models that one unknown name is taken for.
+MOST_KIN = 4
+
 
 @lru_cache(maxsize=1024)
 def model(path: str) -> Model | None:
@@ -59,6 +62,26 @@ def vocabularies(family: str) -> frozenset[int]:
 def families() -> frozenset[str]:
     """The architectures of all known models."""
     return frozenset(_index()["vocabularies"])
+
+
+def kin(path: str) -> list[Model]:
+    """The models that an unknown name may be a variant of: those of its size whose family it names (CodeLlama-13b: Llama-2-13b). Every set
+    of dimensions comes once."""
+    name = path.strip().rstrip("/").rpartition("/")[2].lower()
+    sizes = re.findall(r"(?<![\d.])(\d{1,4}(?:[.p]\d{1,2})?b)(?![a-z])", name)
+    if not sizes:
+        return []
+    entries = [json.loads(text) for text in _index()["entries"]]
+    related = [
+        (entry, traits)
+        for entry, traits in entries
+        if re.search(rf"[-_]{re.escape(sizes[0])}(?![a-z\d])", entry["id"].lower())
+        and (stem := re.match(r"[a-z]+", entry["id"].lower().rpartition("/")[2])) is not None
+        and len(stem[0]) > 2
+        and stem[0] in name
+    ]
+    shapes = [shape_of(entry, traits) for entry, traits in related]
+    return list({(shape.h, shape.f, shape.L, shape.V): shape for shape in shapes}.values())[:MOST_KIN]
 
 
 def _spellings(path: str) -> Iterator[str]:

@@ -927,9 +927,17 @@ class Effective(Row):
     ineffective: list[Ineffective]
 
 
+class TriedValues(Row):
+    to: int
+    start: int = 1
+    doubling: bool = False
+    of: str = ""
+
+
 class Tensor(Row):
     key: str
     group: str
+    source: str
     bytes: list[str]
     phases: list[str]
     at: list[str] = []
@@ -939,6 +947,8 @@ class Tensor(Row):
     solve: str = ""
     follows: str = ""
     at_least: bool = False
+    over: dict[str, TriedValues] = {}
+    avoided: list[str] = []
 
 
 class LossWhen(Row):

@@ -158,7 +158,7 @@ def test_patches_solved_from_the_request() -> None:
     frame = "transformers/models/qwen2_vl/modeling_qwen2_vl.py:forward|attn_output = F.scaled_dot_product_attention("
     facts = LLAMAFACTORY_6800 | {"train.stage": "sft", "train.max_seq_len": 2048}
     best = found(facts, event("23.41 GiB", "attention", frame))[0]
-    assert (best.group, best.agrees, best.exact) == ("mm_inputs", True, True)
+    assert (best.group, best.named, best.exact) == ("mm_inputs", True, False)
     assert "28,0" in best.tensor.en
     short = found(facts, event("200.00 MiB", "attention", frame))
     assert not [each for each in short if each.group == "mm_inputs"]
@@ -286,7 +286,7 @@ def test_the_tokens_of_rows_that_nobody_counts_are_solved_where_the_traceback_sh
     shown = event("4.64 GiB", "loss", "transformers/models/qwen2/modeling_qwen2.py:forward|logits = logits.float()")
     best = found(known, shown)[0]
     assert (best.group, best.tokens, best.solved) == ("logits", 8192, True)
-    assert not [made for made in found(known, event("4.64 GiB", "loss")) if made.solved]
+    assert not [made for made in found(known, event("4.64 GiB", "loss")) if made.solved and made.named]
 
 
 def test_a_length_found_for_what_evaluation_keeps_makes_no_exact_size_with_another_vocabulary() -> None:

@@ -444,7 +444,7 @@ def test_best_attribution(name: str, key: str) -> None:
     if key == "bytes":
         assert best["bytes"] == want["bytes"], listed
     elif key == "exact":
-        assert best["exact"] is want["exact_after_rounding"], listed
+        assert (best["exact"] or (best["shown"] and not best["at_least"])) is want["exact_after_rounding"], listed
     elif key == "agrees":
         assert best["agrees"] is want["frame_agrees"], listed
     elif want["block_mib"] is not None:

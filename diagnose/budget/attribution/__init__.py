@@ -1,1 +1,1 @@
-"""Which tensor the failed request was: candidates from rules/tensors.yaml against the printed size."""
+"""Which tensor the failed request was: candidates from rules/tensors against the printed size."""

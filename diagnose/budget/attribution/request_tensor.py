@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diagnose import catalogue
+from diagnose.budget.attribution.match_chance import BAR, Trial
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
     Query,
@@ -16,7 +17,7 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_patches
-from diagnose.budget.model.allocator import allocators, block, is_ambiguous_block
+from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, formula
 from diagnose.budget.model.job_roles import engine_role, roles
 from diagnose.budget.model.ledger import Attribution, Ledger
@@ -29,6 +30,7 @@ from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
+from diagnose.units import Size
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
@@ -41,19 +43,56 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         return ()
     requested = event.requested
     kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
-    job = _failed_job(book, ledgers, event) if kinds else None
-    if job is None:
+    if not kinds:
         return ()
-    answers: list[list[Attribution]] = []
-    values = engine_letters(job) if job.role.name == "engine" else {**_job_of_phase(job, event).values, **_extra_letters(job)}
-    chosen = [tensor for tensor in tensors() if is_possible(tensor, job, event)]
-    for kind in kinds:
-        request = narrow_query(build_query(event, requested, kind, _element_widths(job, event)), book)
-        answers.append(
-            [_build_attribution(candidate, request, index, count) for candidate, count in _best_candidates(job, chosen, values, request)]
-        )
+    books = _books_with_a_shape(book)
+    answers = [
+        _attribute_with(_failed_job(possible, ledgers, event), event, index, requested, kind, len(books) * len(kinds))
+        for possible in books
+        for kind in kinds
+    ]
     best = max(answers, key=_evidence_weight)
     return tuple(best)
+
+
+def _books_with_a_shape(book: FactBook) -> list[FactBook]:
+    """The book; where its model is unknown, once with each known model that the name may be a variant of."""
+    name = book.word("model.path")
+    if "model.shape" in book or not name:
+        return [book]
+    return [book.changed({"model.shape": kin}) for kin in catalogue.kin(name)] or [book]
+
+
+def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind: Allocator, rounds: int) -> list[Attribution]:
+    """The attributions of one job to one allocator. `rounds`: how many jobs and allocators are tried."""
+    values = engine_letters(job) if job.role.name == "engine" else {**_job_of_phase(job, event).values, **_extra_letters(job)}
+    chosen = [tensor for tensor in tensors() if is_possible(tensor, job, event)]
+    request = narrow_query(build_query(event, requested, kind, _element_widths(job, event)), job.book)
+    known, lengths = _known_numbers(job, values, event), _guessed_lengths(values, event)
+    trial = Trial(chosen, [*known, *lengths], len(known), rounds)
+    matches = _find_candidates(trial, request)
+    return [
+        _build_attribution(candidate, request, index, count, trial.chance(candidate, request))
+        for candidate, count in _best_candidates(job, trial, request, matches)
+    ]
+
+
+#: Row lengths that people set: powers of two.
+ROUND_LENGTHS = tuple(1 << power for power in range(9, 21))
+
+
+def _known_numbers(job: Setup, values: dict[str, Number], event: Event) -> list[dict[str, Number]]:
+    """The numbers that are set; where no traceback says which forward it was, those of scoring too."""
+    scoring_job = None if event.frames else job_for_scoring(job)
+    return [values] if scoring_job is None else [values, {**values, **scoring_job.values}]
+
+
+def _guessed_lengths(values: dict[str, Number], event: Event) -> list[dict[str, Number]]:
+    """The numbers with rows of a length that people set, where no traceback shows the tensor: the length is unknown, or another one was in
+    force."""
+    rows = values.get("B")
+    rows = rows if isinstance(rows, int) else 1
+    return [] if event.frames else [{**values, "B": rows, "s": length, "T": rows * length} for length in ROUND_LENGTHS]
 
 
 def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:
@@ -63,24 +102,22 @@ def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]
     return (agrees and best is not None and not best.solved and not best.against, agrees, best is not None)
 
 
-def _best_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[tuple[Candidate, int]]:
+def _best_candidates(job: Setup, trial: Trial, request: Query, matches: list[Candidate]) -> list[tuple[Candidate, int]]:
     """The candidates to report, best first, each with the number of other tensors or sizes that print the same."""
-    matches = _find_candidates(job, chosen, values, request)
     if not matches:
         return []
-    fitting = [tensor for tensor in chosen if request.fits(tensor)]
+    fitting = [tensor for tensor in trial.tensors if request.fits(tensor)]
     matches += _other_widths(matches, fitting, request)
-    count = count_readings(matches, values, request)
+    count = count_readings(matches, trial.rounds[0], request)
     matches += _other_vocabularies(matches, job, request)
     in_phase = [candidate for candidate in matches if request.fits(candidate.tensor)] or matches
     return [(candidate, max(0, count - (not candidate.tensor.at_least))) for candidate in in_phase[:MOST]]
 
 
-def _find_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number], request: Query) -> list[Candidate]:
+def _find_candidates(trial: Trial, request: Query) -> list[Candidate]:
     """Products of known dimensions; where frame and phase support none of them, also lengths solved from the request."""
-    matches = [candidate for tensor in chosen for candidate in match_exactly(tensor, values, request)]
-    if not matches and not request.event.frames and (scoring_job := job_for_scoring(job)) is not None:  # nothing says which forward it was
-        matches = [candidate for tensor in chosen for candidate in match_exactly(tensor, {**values, **scoring_job.values}, request)]
+    values, chosen = trial.rounds[0], trial.tensors
+    matches = next(filter(None, (_match_round(trial, number, request) for number in range(len(trial.rounds)))), [])
     if not any(request.agrees(candidate.tensor) and not candidate.against for candidate in matches):
         lengths = [candidate for tensor in chosen for candidate in solve_length(tensor, values, request)]
         lengths += [candidate for tensor in chosen if tensor.solve == "n" for candidate in solve_patches(tensor, values, request)]
@@ -93,6 +130,22 @@ def _find_candidates(job: Setup, chosen: list[Tensor], values: dict[str, Number]
             lengths = longer or lengths
         matches += _credible_lengths(lengths, matches, request)
     return sorted(matches, key=lambda candidate: _sort_key(candidate, request))
+
+
+def _match_round(trial: Trial, number: int, request: Query) -> list[Candidate]:
+    """The products that print as the request with one set of numbers. A length that was only tried is no evidence: twice the length with
+    half the element width prints alike."""
+    numbers = trial.rounds[number]
+    matches = [
+        replace(candidate, round=number)
+        for tensor in trial.tensors
+        if number < trial.guessed or (tensor.solve and request.fits(tensor))
+        for candidate in match_exactly(tensor, numbers, request)
+    ]
+    if number < trial.guessed:
+        return matches
+    tokens = int(numbers["T"])  # type: ignore[arg-type]
+    return [replace(candidate, solved=True, free=True, span=(tokens, tokens)) for candidate in matches if not candidate.against]
 
 
 def _failed_job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
@@ -167,7 +220,9 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
     if tower is not None:
         letters |= {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
         if pixels:
-            letters["n_v"] = pixels * (job.book.count("data.images_per_sample") or 1) // tower.patch**2
+            letters["n_i"] = pixels // tower.patch**2
+            if images := job.book.count("data.images_per_sample"):
+                letters["n_v"] = pixels * images // tower.patch**2
     rows, prompts, ranks = job.book.count("eval.batch_size"), job.book.count("rollout.batch"), job.sharding.ranks
     if rows:
         letters["b_e"] = rows
@@ -212,11 +267,12 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
             rows = int(best.values["B"])  # type: ignore[arg-type]
             values: dict[str, Number] = {**best.values, "s": twin_length, "T": rows * twin_length}
             span = (rows * twin_length, rows * twin_length)
-            twins += [replace(candidate, solved=True, span=span) for candidate in match_exactly(tensor, values, request)][:1]
+            twins += [replace(candidate, solved=True, free=True, span=span) for candidate in match_exactly(tensor, values, request)][:1]
     return twins
 
 
-def _build_attribution(candidate: Candidate, request: Query, index: int, others: int) -> Attribution:
+def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, luck: float) -> Attribution:
+    agrees = request.agrees(candidate.tensor)
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
         event=index,
@@ -227,9 +283,11 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         numbers=formula(candidate.symbols).figures(candidate.values),
         bytes=candidate.bytes,
         block_bytes=block(candidate.bytes, request.kind),
-        exact=not candidate.tensor.at_least,
+        exact=luck < BAR and request.fits(candidate.tensor) and not candidate.vocabulary and not candidate.tensor.at_least,
+        chance=luck,
         coincidence=others,
-        agrees=request.agrees(candidate.tensor),
+        agrees=agrees,
+        shown=agrees and bool(request.event.frames),
         at_least=candidate.tensor.at_least,
         tokens=candidate.tokens,
         solved=candidate.solved,
@@ -263,7 +321,7 @@ ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", 
 
 
 def engine_letters(job: Setup) -> dict[str, Number]:
-    """The letters of an engine's tensors (rules/tensors.yaml, `engine`): model dimensions, tensor parallel degree, tokens at once."""
+    """The letters of an engine's tensors (rules/tensors, `engine`): model dimensions, tensor parallel degree, tokens at once."""
     book = job.book
     engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
     engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}

@@ -1,10 +1,11 @@
-"""A tensor of rules/tensors.yaml with this run's numbers, and whether it would print as the failed request."""
+"""A tensor of rules/tensors with this run's numbers, and whether it would print as the failed request."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,8 @@ from diagnose.budget.model.allocator import Allocator, prints_as, window
 from diagnose.budget.model.formulas import Formula, Number, Span, formula
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from diagnose.facts import FactBook
     from diagnose.parse.model.event import Event
     from diagnose.units import Size
@@ -49,6 +52,11 @@ class Query:
     def fits(self, tensor: Tensor) -> bool:
         return tensor.phase_fits(self.event.phase)
 
+    def evidence(self, tensor: Tensor) -> int:
+        """What speaks for a tensor beside its size: 2 frame and phase (without a traceback the phase), 1 nothing against it, 0 made in
+        another phase."""
+        return 2 if self.agrees(tensor) else int(self.fits(tensor))
+
     def against(self, tensor: Tensor, symbols: str) -> bool | None:
         """Whether a formula assumes another element width than the settings say; None: they do not say."""
         width, job_width = tensor.width(symbols), self.widths.get(tensor.follows)
@@ -74,8 +82,9 @@ def narrow_query(query: Query, book: FactBook) -> Query:
 
 @dataclass(slots=True)
 class Candidate:
-    """A tensor with numbers. `solved`: its length is what the request implies; `span`: the range of token counts that print alike;
-    `vocabulary`: another vocabulary than this model's (0: its own); `against`: as Query.against."""
+    """A tensor with numbers. `solved`: its length is what the request implies; `free`: any length would have done; `round`: which of the
+    sets of numbers that were tried it has; `span`: the range of
+    token counts that print alike; `vocabulary`: another vocabulary than this model's (0: its own); `against`: as Query.against."""
 
     tensor: Tensor
     symbols: str
@@ -85,6 +94,8 @@ class Candidate:
     span: tuple[int, int] = (0, 0)
     vocabulary: int = 0
     against: bool | None = None
+    free: bool = False
+    round: int = 0
 
     @property
     def tokens(self) -> int | None:
@@ -105,17 +116,32 @@ def evaluate_bytes(symbols: str, values: dict[str, Number]) -> int | None:
     return None if isinstance(number, Span) else ceil(number)
 
 
+def settled_values(tensor: Tensor, values: dict[str, Number]) -> Iterator[dict[str, Number]]:
+    """The numbers of the run, once for each value that a letter of `over` is tried with; only once where the run says that letter."""
+    unsaid = [
+        (letter, [base * value for value in tried])
+        for letter, of, tried in tensor.over
+        if letter not in values and isinstance(base := values.get(of, 0 if of else 1), int) and base
+    ]
+    if not unsaid:
+        yield values
+        return
+    for chosen in product(*(tried for _, tried in unsaid)):
+        yield {**values, **{letter: value for (letter, _), value in zip(unsaid, chosen, strict=True)}}
+
+
 def match_exactly(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The first formula of a tensor whose block prints as the request, with lengths as set; empty if none does."""
-    for symbols in tensor.bytes:
-        size = evaluate_bytes(symbols, values)
-        if size is None or size <= 0:
-            continue
-        if tensor.at_least:
-            if size <= query.requested.high and query.requested.low <= size * (1 + PICKLED):
-                return [Candidate(tensor, symbols, values, size)]
-        elif query.prints(size):
-            return [Candidate(tensor, symbols, values, size, against=query.against(tensor, symbols))]
+    for settled in settled_values(tensor, values):
+        for symbols in tensor.bytes:
+            size = evaluate_bytes(symbols, settled)
+            if size is None or size <= 0:
+                continue
+            if tensor.at_least:
+                if size <= query.requested.high and query.requested.low <= size * (1 + PICKLED):
+                    return [Candidate(tensor, symbols, settled, size)]
+            elif query.prints(size):
+                return [Candidate(tensor, symbols, settled, size, against=query.against(tensor, symbols))]
     return []
 
 

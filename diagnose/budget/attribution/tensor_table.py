@@ -1,11 +1,12 @@
-"""rules/tensors.yaml, typed: the tensors that a request may be for, and whether one fits a failure."""
+"""rules/tensors, typed: the tensors that a request may be for, and whether one fits a failure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Any
 
 from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
@@ -13,13 +14,17 @@ from diagnose.budget.model.software_table import table
 from diagnose.parse.model.event import Event
 from diagnose.word_conditions import conditions, is_one_of
 
+#: The files of the table. Where nothing else decides between two tensors, the earlier one is named.
+KINDS = ("logits", "attention", "activations", "vision", "weights", "gradients", "optimizer", "sharding", "generation", "engine")
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
 
 
 @dataclass(slots=True)
 class Tensor:
-    """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame."""
+    """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
+    letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
+    none); `avoided`: knobs that do without such a tensor."""
 
     key: str
     group: str
@@ -32,6 +37,8 @@ class Tensor:
     at_least: bool
     follows: str
     only: tuple[tuple[str, tuple[str, ...]], ...]
+    over: tuple[tuple[str, str, tuple[int, ...]], ...]
+    avoided: tuple[str, ...]
 
     def width(self, symbols: str) -> int | None:
         """Bytes per element in one of its formulas (the first number, 2 or 4), where these follow the run's precision."""
@@ -87,9 +94,18 @@ def tensors() -> tuple[Tensor, ...]:
             bool(entry.get("at_least", False)),
             entry.get("follows", ""),
             tuple(conditions(entry.get("only")).items()),
+            tuple((letter, span.get("of", ""), _tried_values(span)) for letter, span in entry.get("over", {}).items()),
+            tuple(entry.get("avoided", ())),
         )
-        for entry in rule_files.table("tensors")
+        for kind in KINDS
+        for entry in rule_files.table("tensors")[kind]
     )
+
+
+def _tried_values(span: Mapping[str, Any]) -> tuple[int, ...]:
+    """The values from `start` to `to` that a letter is tried with: every whole number, or each twice the last."""
+    start, to = span.get("start", 1), span["to"]
+    return tuple(start << step for step in range((to // start).bit_length())) if span.get("doubling") else tuple(range(start, to + 1))
 
 
 def _is_attention_stated(job: Setup) -> bool:

@@ -38,7 +38,7 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
             if size is not None and query.prints(size):
                 span = (-(-query.low // per_token), query.high // per_token) if "T" in letters else (rows * first, rows * last)
                 shown_symbols = symbols if tensor.solve == "any" or unsaid else symbols.replace("T", "B*s")
-                return [Candidate(tensor, shown_symbols, settled, size, True, span)]
+                return [Candidate(tensor, shown_symbols, settled, size, True, span, free=True)]
     return []
 
 
@@ -55,7 +55,7 @@ def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> li
         first, last = _matching_lengths("s*s", per_patch, 1, query.low, query.high)
         if 0 < first <= last:
             settled: dict[str, Number] = {**values, "n_v": _roundest_length(first, last)}
-            return [Candidate(tensor, symbols, settled, evaluate_bytes(symbols, settled) or 0, True, (first, last))]
+            return [Candidate(tensor, symbols, settled, evaluate_bytes(symbols, settled) or 0, True, (first, last), free=True)]
     return []
 
 
@@ -69,7 +69,7 @@ def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
     if not 0 < first <= last:
         return []
     settled: dict[str, Number] = {**values, "p": _roundest_length(first, last)}
-    return [Candidate(tensor, tensor.bytes[0], settled, evaluate_bytes(tensor.bytes[0], settled) or 0, True, (first, last))]
+    return [Candidate(tensor, tensor.bytes[0], settled, evaluate_bytes(tensor.bytes[0], settled) or 0, True, (first, last), free=True)]
 
 
 def _matching_lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tuple[int, int]:

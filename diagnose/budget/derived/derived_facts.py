@@ -72,7 +72,7 @@ def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) ->
     arithmetic = f"{best.formula} = {best.numbers}"
     return [
         derived_fact("attribution.group", best.group, arithmetic),
-        derived_fact("attribution.exact", best.exact, arithmetic),
+        derived_fact("attribution.exact", best.named and not best.at_least, arithmetic),
         derived_fact("attribution.bytes", Size.exactly(best.bytes), arithmetic),
     ]
 

@@ -13,14 +13,14 @@ from diagnose.units import torch_prints
 #: Divisions of a power of two that people set (roundup_power2_divisions).
 PARTS = (2, 4, 8, 16, 32, 64)
 
-#: What a fused or chunked loss makes itself (rules/tensors.yaml).
+#: What a fused or chunked loss makes itself (rules/tensors).
 CHUNKS = ("ledger.t_fused_loss_chunk",)
 
 
 def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Facts from the best attribution, where frame and phase support it."""
     best = attributions[0] if attributions else None
-    if best is None or not best.agrees or not best.exact:
+    if best is None or not best.named or best.at_least:
         return []
     packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
     return [*_width_facts(best), *_row_facts(book, best), *packed, *_loss_kernel_facts(book, best)]

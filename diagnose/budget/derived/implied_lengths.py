@@ -14,14 +14,14 @@ from diagnose.facts import Fact, FactBook, Witness
 
 
 def length_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """Tokens of the failed forward pass from the best attribution, where frame and phase support it; then tokens per row.
+    """Tokens of the failed forward pass from the best attribution, where it is the tensor; then tokens per row.
 
     A rollout's row is split presuming the longest completion allowed: the prompt is the rest.
     """
     best = attributions[0] if attributions else None
     if best is not None and best.key == "ledger.t_vision_scores":
         return _patch_facts(book, best)
-    if best is None or not best.agrees or best.tokens is None:
+    if best is None or not best.named or best.tokens is None:
         return []
     witness = Witness("derived", text=f"{best.formula} = {best.numbers}")
 

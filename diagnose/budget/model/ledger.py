@@ -130,9 +130,11 @@ class Attribution:
     numbers: str
     bytes: int  # before the allocator rounds
     block_bytes: int  # after
-    exact: bool  # prints as the request; never for 2.00 and 20.00 MiB
+    exact: bool  # no coincidence: `chance` is below 2 %, and nothing contradicts
     coincidence: int  # other tensors, and other products of this run's dimensions with small multiples, that print alike
     agrees: bool  # frame and phase fit
+    chance: float = 1.0  # probability that a request of unrelated size prints as one of the tensors that the same evidence allows
+    shown: bool = False  # a frame of the traceback makes it
     at_least: bool = False  # the formula is a lower bound (pickled samples)
     tokens: int | None = None  # tokens of the forward pass that the formula counts with
     solved: bool = False  # its length is what the request implies, so that by itself it proves nothing
@@ -140,3 +142,8 @@ class Attribution:
     width: int | None = None  # bytes per element, where they follow the run's precision
     padded: bool = False  # `span` counts the tokens of packed sequences, each padded to the longest
     against: bool | None = None  # whether the settings give such a tensor elements of another width; None: they do not say
+
+    @property
+    def named(self) -> bool:
+        """Whether this is the tensor and not just one that fits: the traceback shows it, or its size in its phase is no coincidence."""
+        return self.shown or (self.agrees and (self.exact or self.at_least))

@@ -132,8 +132,7 @@ def _request(diagnosis: Diagnosis) -> Json:
     claim = next((attribution for attribution in diagnosis.attributions if attribution.event == diagnosis.verdict.event), None)
     if claim is None:
         return None
-    is_confirmed = claim.agrees and (claim.exact or claim.at_least)
-    return {"tensor": _text(claim.tensor), "numbers": claim.numbers, "bytes": claim.bytes, "named": is_confirmed, "also": claim.coincidence}
+    return {"tensor": _text(claim.tensor), "numbers": claim.numbers, "bytes": claim.bytes, "named": claim.named, "also": claim.coincidence}
 
 
 def _cause(ruling: Ruling) -> Json:

@@ -34,7 +34,7 @@ MAX_PLACE = 80
 
 
 class Parts(NamedTuple):
-    """What a fingerprint is made of; an empty part is unknown. `tensor` is a key of rules/phrases/ledger.yaml or rules/tensors.yaml,
+    """What a fingerprint is made of; an empty part is unknown. `tensor` is a key of rules/phrases/ledger.yaml or rules/tensors,
     `knobs` is NAME=VALUE,... of the knobs that rules/fingerprint.yaml lists for the cause."""
 
     family: str
@@ -114,7 +114,7 @@ def rule(diagnosis: Diagnosis) -> str:
 def tensor(diagnosis: Diagnosis) -> str:
     """The tensor of the failed request if the log confirms it; empty for a coincidence of sizes."""
     claim = next((attribution for attribution in diagnosis.attributions if attribution.event == diagnosis.verdict.event), None)
-    return claim.key if claim is not None and claim.agrees and (claim.exact or claim.at_least) else ""
+    return claim.key if claim is not None and claim.named else ""
 
 
 def knobs(diagnosis: Diagnosis) -> str:

@@ -189,7 +189,7 @@ def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
     if attribution is None:
         size = diagnosis.root.requested if diagnosis.root else None
         return word("request_names_nothing", lang, size=str(size)) if str(size) in ALLOCATOR_BLOCKS else ""
-    key = "request_at_least" if attribution.at_least else "request_is" if attribution.exact and attribution.agrees else "request_may_be"
+    key = "request_at_least" if attribution.at_least else "request_is" if attribution.named else "request_may_be"
     also = word("request_also_one", lang) if attribution.coincidence == 1 else word("request_also", lang, count=attribution.coincidence)
     alike = [also] if attribution.coincidence else []
     if attribution.span is not None:

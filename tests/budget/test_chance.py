@@ -1,0 +1,83 @@
+"""What is called exact: sizes that are dealt to jobs they do not belong to hardly ever, and never against the phase."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from books import book, event
+from chance import deal
+from collected import for_each
+
+from diagnose.budget.attribution.request_tensor import attribute
+from diagnose.budget.model.ledger import Attribution
+from diagnose.budget.moments.role_ledgers import ledgers
+
+LLAMA = {"train.stage": "sft", "train.finetuning": "full", "train.precision": "bf16", "train.micro_batch_size": 1, "parallel.world": 1}
+LOADING = "transformers/modeling_utils.py:_load_state_dict_into_meta_model|param = param[...].to(device)"
+
+
+def best(facts: dict[str, Any], *failure: str) -> Attribution | None:
+    known = book(LLAMA | facts)
+    return next(iter(attribute(known, ledgers(known), event(*failure), 0)), None)
+
+
+def test_dealt_sizes_are_hardly_ever_exact() -> None:
+    """`python benchmarks/chance.py` deals ten times as many."""
+    claims, milliseconds = deal(1000, 7)
+    assert claims["exact"] <= 20
+    assert milliseconds[500] < 5
+
+
+@for_each(
+    "model, size, phase, exact",
+    [
+        ("Qwen/Qwen2.5-7B", "1.02 GiB", "model_load", True),  # 152064 x 3584 x 2
+        ("meta-llama/Llama-2-13b-hf", "270.00 MiB", "model_load", True),  # 5120 x 13824 x 4
+        ("Qwen/Qwen2.5-7B", "14.19 GiB", "model_load", True),  # all weights in 16 bits
+        ("meta-llama/Llama-3.1-8B", "112.00 MiB", "model_load", False),  # a matrix, but round
+        ("meta-llama/Llama-3.1-8B", "2.00 GiB", "forward", False),
+        ("Qwen/Qwen2.5-7B", "1.02 GiB", "loss", False),  # weights are not made there
+    ],
+)
+def test_an_identity_needs_an_uncommon_figure_in_its_phase(model: str, size: str, phase: str, exact: bool) -> None:
+    made = best({"model": model, "train.max_seq_len": 512}, size, phase)
+    assert (made is not None and made.exact and made.group == "weights") is exact
+
+
+def test_a_length_that_is_solved_for_is_never_exact() -> None:
+    """Some number of tokens fits every size: a frame that shows the logits names them, nothing else does."""
+    silent = best({"model": "Qwen/Qwen2.5-7B"}, "61.34 GiB", "loss")
+    shown = best({"model": "Qwen/Qwen2.5-7B"}, "61.34 GiB", "loss", "torch/nn/functional.py:cross_entropy|return torch._C._nn.cross")
+    assert silent is None or (not silent.exact and not silent.named)
+    assert shown is not None
+    assert (shown.group, shown.exact, shown.named) == ("logits", False, True)
+
+
+def test_a_round_matrix_is_named_by_its_frame() -> None:
+    """112.00 MiB proves nothing by itself; while weights are moved to the card it is the matrix."""
+    made = best({"model": "meta-llama/Llama-3.1-8B"}, "112.00 MiB", "model_load", LOADING)
+    assert made is not None
+    assert (made.key, made.exact, made.named) == ("ledger.t_weight", False, True)
+
+
+def test_an_unknown_model_is_tried_as_its_kin() -> None:
+    """CodeLlama-13b has the dimensions of Llama-2-13b: 5120 x 13824 x 2 is 135 MiB, printed as 136."""
+    made = best({"model.path": "CodeLlama-13b-Python-hf"}, "136.00 MiB", "model_load")
+    assert made is not None
+    assert made.bytes == 5120 * 13824 * 2
+    assert best({"model.path": "acme/secret-model"}, "136.00 MiB", "model_load") is None
+
+
+def test_an_added_token_makes_the_head_one_row_longer() -> None:
+    """500 MiB of a head in fp32 and one padding token print as 502."""
+    made = best({"model": "meta-llama/Llama-2-7b-hf"}, "502.00 MiB", "checkpoint_save")
+    assert made is not None
+    assert (made.bytes, made.exact) == (32001 * 4096 * 4, True)
+
+
+def test_images_of_the_largest_size_are_counted() -> None:
+    """Ten images of 1,792 patches attend to each other in the tower of 16 heads: 16 x 17,920^2 x 4."""
+    facts = {"model": "Qwen/Qwen2.5-VL-3B-Instruct", "data.image_pixels": 351232, "train.max_seq_len": 4096}
+    made = best(facts, "19.14 GiB", "unknown")
+    assert made is not None
+    assert made.bytes == 16 * 17920 * 17920 * 4
