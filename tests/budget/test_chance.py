@@ -81,3 +81,23 @@ def test_images_of_the_largest_size_are_counted() -> None:
     made = best(facts, "19.14 GiB", "unknown")
     assert made is not None
     assert made.bytes == 16 * 17920 * 17920 * 4
+
+
+@for_each(
+    "size, phase, frame, more, knobs",
+    [
+        ("4.64 GiB", "loss", "torch/nn/functional.py:cross_entropy|x", {}, {"train.max_seq_len": 1, "train.micro_batch_size": 1}),
+        ("1.75 GiB", "attention", "modeling_qwen2.py:f|attn = softmax(", {}, {"train.max_seq_len": 2, "train.micro_batch_size": 1}),
+        ("1.77 GiB", "optimizer_step", "torch/optim/adam.py:_init_group|torch.zeros_like(", {"parallel.world": 16}, {"parallel.world": -1}),
+        ("1.02 GiB", "model_load", LOADING, {}, {}),
+    ],
+)
+def test_what_lowers_a_tensor_follows_from_its_formula(
+    size: str, phase: str, frame: str, more: dict[str, Any], knobs: dict[str, float]
+) -> None:
+    run = {"model": "Qwen/Qwen2.5-7B", "train.max_seq_len": 4096, "train.micro_batch_size": 2, "zero.stage": 3, "model.attention": "eager"}
+    if phase == "attention":
+        run |= {"train.micro_batch_size": 1}
+    made = best(run | more, size, phase, frame)
+    assert made is not None
+    assert made.lowered_by == knobs, made.key

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diagnose import catalogue
+from diagnose.budget.attribution.levers import levers
 from diagnose.budget.attribution.match_chance import BAR, Trial
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
@@ -72,7 +73,7 @@ def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind:
     trial = Trial(chosen, [*known, *lengths], len(known), rounds)
     matches = _find_candidates(trial, request)
     return [
-        _build_attribution(candidate, request, index, count, trial.chance(candidate, request))
+        _build_attribution(candidate, request, index, count, trial.chance(candidate, request), _rows_knob(job, event))
         for candidate, count in _best_candidates(job, trial, request, matches)
     ]
 
@@ -271,7 +272,7 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
     return twins
 
 
-def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, luck: float) -> Attribution:
+def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, luck: float, rows_knob: str) -> Attribution:
     agrees = request.agrees(candidate.tensor)
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
@@ -295,7 +296,16 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         padded=candidate.tensor.solve == "p",
         width=candidate.tensor.width(candidate.symbols),
         against=candidate.against,
+        lowered_by=levers(candidate, rows_knob),
+        avoided_by=candidate.tensor.avoided,
     )
+
+
+def _rows_knob(job: Setup, event: Event) -> str:
+    """What sets the rows of the failed pass."""
+    if event.phase == "eval" or job.role.predicts:
+        return "eval.batch_size"
+    return "rollout.logprob_batch" if failed_while_scoring(job.book) else "train.micro_batch_size"
 
 
 def _describe(candidate: Candidate) -> Text:

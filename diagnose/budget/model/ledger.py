@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from diagnose.phrases import Text
 from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def total(sizes: list[Size]) -> Size:
@@ -142,6 +146,8 @@ class Attribution:
     width: int | None = None  # bytes per element, where they follow the run's precision
     padded: bool = False  # `span` counts the tokens of packed sequences, each padded to the longest
     against: bool | None = None  # whether the settings give such a tensor elements of another width; None: they do not say
+    lowered_by: Mapping[str, float] = field(default_factory=dict)  # knobs with their power in the bytes: 2 where half leaves a quarter
+    avoided_by: tuple[str, ...] = ()  # knobs with a value that does without such a tensor
 
     @property
     def named(self) -> bool:

@@ -126,12 +126,14 @@ class Attribution(Part):
     bytes: int = at(doc="Before the allocator rounds.")
     block_bytes: int = at(doc="After the allocator has rounded.")
     exact: bool = at(doc="No coincidence: `chance` is below 2 %, and neither phase nor traceback contradicts.")
-    chance: float = at(doc="Probability that a request of unrelated size matches one of the tensors that the same evidence allows.")
     coincidence: int = at(doc="How many other candidates of this run print alike.")
     agrees: bool = at(doc="Traceback and phase fit.")
-    shown: bool = at(doc="A frame of the traceback makes it.")
     witness: Witness | None = at(doc="The line that prints the request.")
     at_least: bool = at(doc="The formula is a lower bound.")
+    chance: float = at(doc="Probability that a request of unrelated size matches one of the tensors that the same evidence allows.")
+    shown: bool = at(doc="A frame of the traceback makes it.")
+    lowered_by: dict[str, float] = at(doc="Knobs with their power in the bytes: 2 where half the value leaves a quarter.")
+    avoided_by: list[str] = at(doc="Knobs with a value that does without such a tensor.")
 
 
 def _attributions(diagnosis: Diagnosis) -> list[With]:

@@ -1,0 +1,44 @@
+"""What lowers a tensor: the knobs that its formula follows, each with its power."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import TYPE_CHECKING
+
+from diagnose.budget.attribution.tensor_candidate import evaluate_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from diagnose.budget.attribution.tensor_candidate import Candidate
+    from diagnose.budget.model.formulas import Number
+
+#: The letters of formulas that grow in proportion to a knob.
+LETTERS = {
+    "train.max_seq_len": ("s", "T"),
+    "train.micro_batch_size": ("b", "B", "T"),
+    "rollout.completion_len": ("G",),
+    "data.image_pixels": ("n_v", "n_i"),
+    "data.images_per_sample": ("n_v",),
+    "lora.rank": ("r",),
+    "zero.reduce_bucket": ("R",),
+    "zero.sub_group": ("S",),
+    "parallel.world": ("N",),
+    "rollout.max_num_seqs": ("n_q",),
+    "rollout.prefill_tokens": ("n_b",),
+    "rollout.tensor_parallel": ("t_e",),
+}
+
+
+def levers(candidate: Candidate, rows_knob: str) -> dict[str, float]:
+    """The power of every knob in the tensor's bytes: 2 where half the value leaves a quarter, -1 where twice the value leaves half.
+    `rows_knob`: what sets the rows of this pass instead of train.micro_batch_size."""
+    powers: dict[str, float] = {}
+    for knob, letters in LETTERS.items():
+        values: Mapping[str, Number] = candidate.values
+        scaled = {letter: 2 * value for letter in letters if isinstance(value := values.get(letter), (int, float))}
+        size = evaluate_bytes(candidate.symbols, {**values, **scaled}) if scaled else None
+        power = round(log2(size / candidate.bytes), 1) if size else 0.0
+        if power:
+            powers[rows_knob if knob == "train.micro_batch_size" else knob] = power
+    return powers
