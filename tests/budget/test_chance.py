@@ -101,3 +101,42 @@ def test_what_lowers_a_tensor_follows_from_its_formula(
     made = best(run | more, size, phase, frame)
     assert made is not None
     assert made.lowered_by == knobs, made.key
+
+
+@for_each(
+    "facts, size, frame, bytes_",
+    [
+        # the widest feature maps of a ConvNeXt of 128 images; SD 2.1 at 768 pixels, five heads of three images with guidance
+        (
+            {"data.image_size": 224, "train.micro_batch_size": 128},
+            "196.00 MiB",
+            "torch/nn/modules/conv.py:_conv_forward|F.conv2d(",
+            205520896,
+        ),
+        (
+            {"data.image_size": 768},
+            "9.49 GiB",
+            "ldm/modules/attention.py:forward|sim = einsum('b i d, b j d -> b i j', q, k)",
+            96**4 * 30 * 4,
+        ),
+        # a decoder that looks at all 512 x 640 positions at once
+        ({}, "400.00 GiB", "ldm/modules/diffusionmodules/model.py:forward|w_ = torch.bmm(q,k)", (512 * 640) ** 2 * 4),
+    ],
+)
+def test_networks_of_images(facts: dict[str, Any], size: str, frame: str, bytes_: int) -> None:
+    made = best(facts, size, "forward", frame)
+    assert made is not None
+    assert (made.bytes, made.named) == (bytes_, True)
+
+
+def test_gradients_of_a_model_in_one_unit() -> None:
+    """11,307,321,344 parameters in 16 bits are one tensor of 21.06 GiB where no policy wraps the layers."""
+    made = best({"model": "google-t5/t5-11b"}, "21.06 GiB", "backward", "torch/autograd/__init__.py:backward|run_backward(")
+    assert made is not None
+    assert (made.key, made.exact) == ("ledger.t_gradient_flat", True)
+
+
+def test_nothing_is_claimed_for_an_image_network_by_a_round_size() -> None:
+    """Any power of two is some channels times some rows."""
+    made = best({"data.image_size": 224, "train.micro_batch_size": 128}, "512.00 MiB", "forward")
+    assert made is None or not (made.exact or made.named)

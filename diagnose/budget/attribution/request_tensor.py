@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diagnose import catalogue
-from diagnose.budget.attribution.levers import levers
+from diagnose.budget.attribution.tensor_levers import levers
 from diagnose.budget.attribution.match_chance import BAR, Trial
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
@@ -224,6 +224,8 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
             letters["n_i"] = pixels // tower.patch**2
             if images := job.book.count("data.images_per_sample"):
                 letters["n_v"] = pixels * images // tower.patch**2
+    if side := job.book.count("data.image_size"):
+        letters["x"] = side
     rows, prompts, ranks = job.book.count("eval.batch_size"), job.book.count("rollout.batch"), job.sharding.ranks
     if rows:
         letters["b_e"] = rows

@@ -15,7 +15,7 @@ from diagnose.parse.model.event import Event
 from diagnose.word_conditions import conditions, is_one_of
 
 #: The files of the table. Where nothing else decides between two tensors, the earlier one is named.
-KINDS = ("logits", "attention", "activations", "vision", "weights", "gradients", "optimizer", "sharding", "generation", "engine")
+KINDS = ("logits", "attention", "activations", "vision", "images", "weights", "gradients", "optimizer", "sharding", "generation", "engine")
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
 
@@ -136,6 +136,7 @@ CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "eager": lambda job: job.attention == "eager" or not _is_attention_stated(job),
     "fused": lambda job: job.attention != "eager",
     "experts": lambda job: job.model is not None and job.model.experts is not None,
+    "no_decoder": lambda job: job.model is None,
     "vision": lambda job: job.model is not None and job.model.vision is not None,
     "latent": lambda job: job.model is not None and job.model.latent is not None,
     "ddp": lambda job: job.sharding.scheme == "ddp",

@@ -70,11 +70,23 @@ def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) ->
         return _group_by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
     best = attributions[0]
     arithmetic = f"{best.formula} = {best.numbers}"
+    powers = [derived_fact(f"attribution.power_of_{name}", round(power), arithmetic) for name, power in _powers(best).items()]
     return [
+        *(powers if best.named else []),
         derived_fact("attribution.group", best.group, arithmetic),
         derived_fact("attribution.exact", best.named and not best.at_least, arithmetic),
         derived_fact("attribution.bytes", Size.exactly(best.bytes), arithmetic),
     ]
+
+
+def _powers(best: Attribution) -> dict[str, float]:
+    """With what power lengths, rows and images count in the tensor; 0 where a formula without them says so."""
+    rows = ("train.micro_batch_size", "eval.batch_size", "rollout.logprob_batch")
+    return {
+        "length": best.lowered_by.get("train.max_seq_len", 0),
+        "rows": max(best.lowered_by.get(knob, 0) for knob in rows),
+        "pixels": max(best.lowered_by.get("data.image_pixels", 0), best.lowered_by.get("data.image_size", 0)),
+    }
 
 
 def _group_by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:

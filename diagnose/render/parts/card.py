@@ -151,12 +151,21 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     others = foreign.bytes if foreign is not None else 0
     own = sizes.get("log.not_torch")
     outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
-    parts += [Part("engine", engine), Part("unused", unused), Part("outside", outside), Part("foreign", others), Part("free", free)]
+    parts += [Part("engine", engine), Part("unused", unused), outside_part(outside), Part("foreign", others), Part("free", free)]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
     return Card(title, visible_parts(parts, capacity), capacity)
+
+
+#: A CUDA context with its libraries and communicators has at most this many bytes; what is more has another owner.
+CONTEXT = 1536 * 2**20
+
+
+def outside_part(size: int) -> Part:
+    """What this process has outside torch's allocator; a context is only called so while it has the size of one."""
+    return Part("outside", size, called="beside_torch" if size > CONTEXT else "")
 
 
 def metal_card(event: Event, limit: int, lang: Lang) -> Card:

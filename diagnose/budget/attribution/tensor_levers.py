@@ -18,6 +18,7 @@ LETTERS = {
     "train.max_seq_len": ("s", "T"),
     "train.micro_batch_size": ("b", "B", "T"),
     "rollout.completion_len": ("G",),
+    "data.image_size": ("x",),
     "data.image_pixels": ("n_v", "n_i"),
     "data.images_per_sample": ("n_v",),
     "lora.rank": ("r",),
