@@ -140,3 +140,24 @@ def test_nothing_is_claimed_for_an_image_network_by_a_round_size() -> None:
     """Any power of two is some channels times some rows."""
     made = best({"data.image_size": 224, "train.micro_batch_size": 128}, "512.00 MiB", "forward")
     assert made is None or not (made.exact or made.named)
+
+
+@for_each(
+    "size, phase, frame, key, numbers",
+    [
+        (
+            "4.00 GiB",
+            "forward",
+            "my/model.py:forward|attention_mask = torch.full((n, n), float('-inf'))",
+            "t_mask",
+            "65536*65536",
+        ),  # a byte each, or 4 bytes of 32,768
+        ("16.00 GiB", "init", "modeling_llama.py:__init__|causal_mask = torch.full((m, m), True)", "t_mask_context", "131072*131072"),
+        ("16.00 GiB", "generation", "transformers/cache_utils.py:__init__|torch.zeros(cache_shape)", "t_kv_context", "2*2*32*1024*131072"),
+    ],
+)
+def test_tensors_of_whole_contexts(size: str, phase: str, frame: str, key: str, numbers: str) -> None:
+    """One mask is not the scores of every head, and what is built for the longest context does not follow the rows."""
+    known = book({"model": "meta-llama/Llama-3.1-8B"})
+    made = attribute(known, ledgers(known), event(size, phase, frame), 0)[0]
+    assert (made.key, made.numbers, made.named) == (f"ledger.{key}", numbers, True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from diagnose import catalogue
-from diagnose.budget.attribution.tensor_levers import levers
 from diagnose.budget.attribution.match_chance import BAR, Trial
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
@@ -16,6 +15,7 @@ from diagnose.budget.attribution.tensor_candidate import (
     narrow_query,
     snapshot_size,
 )
+from diagnose.budget.attribution.tensor_levers import levers
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_patches
 from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
@@ -224,6 +224,8 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
             letters["n_i"] = pixels // tower.patch**2
             if images := job.book.count("data.images_per_sample"):
                 letters["n_v"] = pixels * images // tower.patch**2
+    if job.model is not None and job.model.max_len:
+        letters["m"] = job.model.max_len
     if side := job.book.count("data.image_size"):
         letters["x"] = side
     rows, prompts, ranks = job.book.count("eval.batch_size"), job.book.count("rollout.batch"), job.sharding.ranks

@@ -12,8 +12,8 @@ from diagnose.budget.model.formulas import Number, formula
 
 def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The tensor at the row length that the request implies, at most the limit. Only in a fitting phase and with element widths as the
-    settings say: with another width any length could be had. Where the number of rows is unknown, the tokens of all rows, if the traceback
-    shows the tensor."""
+    settings say: with another width any length could be had. Where the number of rows is unknown, the tokens of all rows or a length
+    that rows share, if the traceback shows the tensor."""
     if tensor.solve in ("", "n", "p") or not query.fits(tensor):
         return []
     rows, cap = values.get("B"), values.get("s")
@@ -22,9 +22,10 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
         return []
     if tensor.solve == "any" or not isinstance(rows, int):  # neither rows nor cap bound what is accumulated over batches
         rows, cap = 1, None
+    solutions: list[Candidate] = []
     for symbols in tensor.bytes:
         letters = set(formula(symbols).names)
-        if not {"T", "s"} & letters or "G" in letters or query.against(tensor, symbols) or (unsaid and "T" not in letters):
+        if not {"T", "s"} & letters or "G" in letters or query.against(tensor, symbols) or (unsaid and "B" in letters):
             continue
         per_token = evaluate_bytes(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
         if not per_token:
@@ -38,8 +39,11 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
             if size is not None and query.prints(size):
                 span = (-(-query.low // per_token), query.high // per_token) if "T" in letters else (rows * first, rows * last)
                 shown_symbols = symbols if tensor.solve == "any" or unsaid else symbols.replace("T", "B*s")
-                return [Candidate(tensor, shown_symbols, settled, size, True, span, free=True)]
-    return []
+                solutions.append(Candidate(tensor, shown_symbols, settled, size, True, span, free=True))
+    squares = [solution for solution in solutions if "s*s" in solution.symbols]
+    return (
+        [max(squares, key=lambda solution: _roundness(solution.values["s"]))] if squares else solutions[:1]
+    )  # only one width has a round root
 
 
 def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
@@ -90,3 +94,8 @@ def _roundest_length(first: int, last: int) -> int:
     while -(-first // (2 * power)) * 2 * power <= last:
         power *= 2
     return -(-first // power) * power
+
+
+def _roundness(length: Number) -> int:
+    """The highest power of two that divides a length."""
+    return int(length) & -int(length)  # type: ignore[arg-type]
