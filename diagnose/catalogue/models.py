@@ -71,7 +71,7 @@ def kin(path: str) -> list[Model]:
     sizes = re.findall(r"(?<![\d.])(\d{1,4}(?:[.p]\d{1,2})?b)(?![a-z])", name)
     if not sizes:
         return []
-    entries = [json.loads(text) for text in _index()["entries"]]
+    entries = [json.loads(text) for text in _index()["entries"] if sizes[0] in text.lower()]
     related = [
         (entry, traits)
         for entry, traits in entries
