@@ -149,7 +149,7 @@ def test_nothing_is_claimed_for_an_image_network_by_a_round_size() -> None:
             "4.00 GiB",
             "forward",
             "my/model.py:forward|attention_mask = torch.full((n, n), float('-inf'))",
-            "t_mask",
+            "t_mask_square",
             "65536*65536",
         ),  # a byte each, or 4 bytes of 32,768
         ("16.00 GiB", "init", "modeling_llama.py:__init__|causal_mask = torch.full((m, m), True)", "t_mask_context", "131072*131072"),
@@ -161,3 +161,11 @@ def test_tensors_of_whole_contexts(size: str, phase: str, frame: str, key: str, 
     known = book({"model": "meta-llama/Llama-3.1-8B"})
     made = attribute(known, ledgers(known), event(size, phase, frame), 0)[0]
     assert (made.key, made.numbers, made.named) == (f"ledger.{key}", numbers, True)
+
+
+def test_a_mask_that_is_handed_on_has_no_length_of_its_own() -> None:
+    """The statement names the mask, the tensor is of the vision tower."""
+    frame = "transformers/models/qwen2_vl/modeling_qwen2_vl.py:forward|F.scaled_dot_product_attention(q, k, v, attention_mask)"
+    made = best({"model": "Qwen/Qwen2-VL-7B-Instruct", "train.max_seq_len": 2048}, "19.53 GiB", "attention", frame)
+    assert made is not None
+    assert made.group == "mm_inputs"
