@@ -12,7 +12,7 @@ from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
 from diagnose.budget.attribution import snapshot_failure
-from diagnose.decide import judging
+from diagnose.decide import judging, regime
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
@@ -130,6 +130,7 @@ def diagnose(
 
     root = reading.root
     event = None if root is None else reading.events[root]
+    book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
     diagnosis = Diagnosis(
         verdict=Verdict("none", None, None, phrase("headline.none_to_check" if settings.documents else "headline.none"), None),

@@ -501,11 +501,33 @@ class ReleaseWords(Row):
     downgrade: str
 
 
+class RegimeFrame(Row):
+    file: str = ""
+    function: str = ""
+    statement: str = ""
+
+
+class RegimeSign(Row):
+    weight: int
+    when: list[str]
+
+
+class Regime(Row):
+    """Evidence for a kind of program, by its weight in decibans: diagnose/decide/regime.py."""
+
+    regime: str
+    words: dict[int, list[str]] = {}
+    frames: dict[int, list[RegimeFrame]] = {}
+    settings: dict[int, list[str]] = {}
+    signs: list[RegimeSign] = []
+
+
 class Vocabulary(Row):
     version: int
     status: dict[str, str]
     family: list[str]
     phase: list[str]
+    regime: list[str]
     certainty: dict[str, str]
     fits: dict[str, str]
     moment: list[str]
@@ -1175,6 +1197,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "programs": Programs,
         "prose": Prose,
         "redactions": list[Redaction],
+        "regimes": Regime,
         "roles": list[RoleRow],
         "secret_names": SecretNames,
         "snapshots": Snapshots,

@@ -59,7 +59,8 @@ def roles(book: FactBook) -> tuple[Role, ...]:
         return (_serving_role(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
     if book.word("train.stage") not in table()["rollouts"]:
-        learns, headless = book.switch("train.enabled") is not False, book.word("model.head") in ("none", "classes")
+        learns = book.switch("train.enabled") is not False and book.word("run.regime") != "unknown"
+        headless = book.word("model.head") in ("none", "classes")
         return (Role("train", policy, world, trained=learns, headless=headless),)
     counted = any(book.count(f"{name}.gpus") for name in ("actor", "critic", "reward", "ref"))
     candidates = _separate_roles(book, policy, world) if counted else _colocated_roles(book, policy, world)
@@ -134,6 +135,8 @@ def _critic_base(book: FactBook, policy: Model | None) -> Model | None:
 
 def _only_serves(book: FactBook) -> bool:
     """Whether an inference engine without a training job ran out of memory."""
+    if book.word("run.regime") == "serve":
+        return True
     trainer = ("train.", "zero.", "fsdp.", "actor.")
     engine = book.word("log.role") == "engine" or families.of(book.word("log.family")).engine != ""
     return engine and not any(fact.name.startswith(trainer) for fact in book)

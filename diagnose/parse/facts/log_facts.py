@@ -44,6 +44,9 @@ if TYPE_CHECKING:
         also: Mapping[str, Value]
 
 
+#: Bytes at either end of an excerpt, and excerpts, in which words that tell the kind of program are sought.
+_LOOK, _PAGES = 16 << 10, 4
+
 #: Significant figures that a rounded count must have: half a unit of the last is then less than a ten-thousandth of it.
 CLOSE = 5000
 _DTYPES = {"torch.float32": "fp32", "torch.float16": "fp16", "torch.bfloat16": "bf16"}
@@ -90,6 +93,7 @@ def facts(pages: Sequence[Page], end: Mapping[str, int]) -> Iterator[Fact]:
         for fact in _said(row, place) if place is not None else ():
             by_name.setdefault(fact.name, fact)
             yield fact
+    yield from _regime_words(pages)
     yield from world_from_banner(by_name)
     yield from echoed_commands.world_info_facts(pages)
     yield from _memory_lines(pages)
@@ -139,6 +143,27 @@ def _rows() -> dict[bytes, list[int]]:
 @cache
 def _words() -> frozenset[bytes]:
     return frozenset(_rows())
+
+
+def _regime_words(pages: Sequence[Page]) -> Iterator[Fact]:
+    """Words near the start and the end of the log that tell what kind of program wrote it, one for each meaning (rules/regimes)."""
+    missing = list(_words_of_regimes())
+    for page in pages[:_PAGES]:
+        raw = page.excerpt.raw
+        parts = [(0, raw)] if len(raw) <= 2 * _LOOK else [(0, raw[:_LOOK]), (len(raw) - _LOOK, raw[-_LOOK:])]
+        for start, part in parts:
+            for words in list(missing):
+                word, at = next(((word, at) for word in words if (at := part.find(word)) >= 0), (b"", -1))
+                if at >= 0:
+                    missing.remove(words)
+                    yield Fact("run.word", word.decode(), "log", page.witness(page.excerpt.offset + start + at))
+
+
+@cache
+def _words_of_regimes() -> tuple[tuple[bytes, ...], ...]:
+    """The words of rules/regimes, those of one regime and weight together."""
+    rules = rule_files.table("regimes").values()
+    return tuple(tuple(word.encode() for word in words) for rule in rules for words in rule.get("words", {}).values())
 
 
 def _rows_present(pages: Sequence[Page]) -> list[LineRow]:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
-from diagnose.plan.choose.rejections import contraindicated, in_effect, not_in_training, too_little_card, too_little_host, too_unsure
-from diagnose.plan.choose.relevance import considered, helps, promising, splits_unknown, unasked
+from diagnose.plan.choose.rejections import contraindicated, in_effect, too_little_card, too_little_host, too_unsure
+from diagnose.plan.choose.relevance import considered, helps, is_of_regime, promising, splits_unknown, unasked
 from diagnose.plan.edits import env_edits, step_rows
 from diagnose.plan.edits.editability import (
     adds_no_contradiction,
@@ -50,11 +50,14 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     """What there is to say of this remedy for this job."""
     called = rule.remedy in job.calls
     where = job.true(rule.where)
+    if not is_of_regime(rule.remedy, job):  # people try it all the same, so that the report says why not
+        idle_run = job.book.switch("train.enabled") is False and rule.popular
+        return Rejected(rule.remedy, rule.id, phrase("plan.does_not_train"), idle=True) if idle_run else None
     if where is False or (not called and (where is None or not considered(rule, job))) or is_for_another_trainer(rule, job):
         return None
     aloud = called or rule.popular
     idle = False
-    reason = not_in_training(rule, job) or contraindicated(rule, job) or in_effect(rule, job)
+    reason = contraindicated(rule, job) or in_effect(rule, job)
     if reason is None and (reason := too_unsure(rule, job)) is not None and not called:
         return None  # nobody asked for it
     by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given

@@ -23,12 +23,6 @@ def contraindicated(rule: Rule, job: Job) -> Text | None:
     return None
 
 
-def not_in_training(rule: Rule, job: Job) -> Text | None:
-    """Says so where nothing is trained and the remedy is one of training."""
-    words: Sequence[str] = rule_files.table("vocabulary")["only_training"]
-    return phrase("plan.does_not_train") if not job.trains and rule.remedy in words else None
-
-
 def too_unsure(rule: Rule, job: Job) -> Text | None:
     """The reason of the first contraindication that counts even where nobody knows whether it holds."""
     for unless in rule.not_when:

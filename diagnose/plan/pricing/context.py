@@ -121,9 +121,14 @@ class Job:
         return self.book.switch("log.on_card") is False
 
     @property
+    def regime(self) -> str:
+        """What kind of program failed (a word of the vocabulary)."""
+        return self.book.word("run.regime") or "train"
+
+    @property
     def trains(self) -> bool:
-        """Whether the run trains; True unless it is known only to evaluate, predict or generate."""
-        return self.book.switch("train.enabled") is not False
+        """Whether something shows that the run trains."""
+        return self.book.switch("train.enabled") is not False and self.regime != "unknown"
 
     def aside(self, word: str, changes: Mapping[str, Value], saving: Saving | None) -> bool:
         """Whether less than half of a saving comes from the group of terms that this cause is about, as when a fused loss is proposed

@@ -40,8 +40,9 @@ def _is_of_another_framework(fact: str, job: Job) -> bool:
 
 def is_irrelevant(fact: str, job: Job) -> bool:
     """Whether the fact is about training while the job trains nothing, or about the trainer's model while an inference engine ran out."""
-    if not job.trains and fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")):
-        return fact not in _KNOBS_OF_ANY_RUN
+    of_training = fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")) and fact not in _KNOBS_OF_ANY_RUN
+    if not job.trains and of_training:
+        return True
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
         job.book.word("log.role") == "engine" or families.of(job.book.word("log.family")).engine != ""
     )

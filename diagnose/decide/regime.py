@@ -1,0 +1,128 @@
+"""The regime: what kind of program failed (rules/regimes/*.yaml), from frames, words, settings and facts. Nothing speaks for training by
+default; without evidence the regime is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from diagnose import rule_files
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.decide.comparison import holds
+from diagnose.decide.expression import comparison_of, parse, to_data
+from diagnose.facts import Fact, FactBook, Witness, derived_fact
+from diagnose.parse.model.event import Event, Frame
+from diagnose.parse.text import lazy_re
+
+#: Decibans that the best regime must have, and lead the next by; below them the regime is unknown.
+LEAST, LEAD = 10, 5
+
+#: Regimes that learn, and those that are known to learn nothing.
+LEARNING, IDLE = ("train", "rl"), ("infer", "serve", "generate_media")
+
+#: How much of a config or script is searched for words.
+_SEARCHED = 200_000
+
+#: Who says something of the run itself: a default or a conclusion is no evidence.
+_STATED = ("given", "log", "config", "guessed")
+
+#: One piece of evidence: its weight, and where it stands.
+Evidence = tuple[int, Witness]
+
+
+def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
+    """The fact `run.regime`, with the witness of the strongest evidence, and whether that regime trains. Before a run (no `event`) an
+    unknown regime is no fact: what is checked is the run that the configuration describes."""
+    regime = book.word("run.regime")
+    if regime is None:
+        regime, witness = decided(scores(book, event, sources))
+        if event is not None or regime != "unknown":
+            yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
+    if book.switch("train.enabled") is None and regime in (*LEARNING, *IDLE):
+        yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
+
+
+def decided(evidence: Mapping[str, Mapping[str, Evidence]]) -> tuple[str, Witness | None]:
+    """The regime that the evidence speaks for most, and the witness of its strongest piece; "unknown" where none leads enough."""
+    totals = {regime: sum(weight for weight, _ in kinds.values()) for regime, kinds in evidence.items()}
+    ranked = sorted(totals, key=lambda regime: -totals[regime])
+    if not ranked or totals[ranked[0]] < LEAST:
+        return "unknown", None
+    if len(ranked) > 1 and totals[ranked[0]] - totals[ranked[1]] < LEAD:
+        return "unknown", None
+    return ranked[0], max(evidence[ranked[0]].values(), key=lambda piece: piece[0])[1]
+
+
+def scores(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> dict[str, dict[str, Evidence]]:
+    """Per regime the strongest evidence of each kind. What trains with reinforcement trains: it has the evidence of both."""
+    found: dict[str, dict[str, Evidence]] = {}
+    for regime, kind, weight, witness in _evidence(book, event, sources):
+        best = found.setdefault(regime, {}).get(kind)
+        if best is None or abs(weight) > abs(best[0]):
+            found[regime][kind] = (weight, witness)
+    if any(weight > 0 for weight, _ in found.get("rl", {}).values()):
+        found["rl"] |= {f"train {kind}": piece for kind, piece in found.get("train", {}).items()}
+    return found
+
+
+def _evidence(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[tuple[str, str, int, Witness]]:
+    """Regime, kind, weight and witness of everything that speaks for or against a regime."""
+    rules = _rules()
+    for fact in book.all("run.word"):
+        for regime, weight in rules["words"].get(fact.value, ()):
+            yield regime, "words", weight, fact.witness
+    for source in sources:
+        text = f"{Path(source.called or source.name).name}\n".encode() + source.data[:_SEARCHED]
+        for word, told in rules["words"].items():
+            if word.encode() in text:
+                yield from ((regime, "words", weight, Witness(source.name, key=word)) for regime, weight in told)
+    if event is not None and event.frames:
+        place = event.evidence[:2][-1]
+        yield from ((regime, "frames", weight, place) for regime, weight in _of_frames(tuple(event.frames)))
+    for name, told in rules["settings"].items():
+        setting = book.fact(name)
+        if setting is not None and setting.value is not None and setting.origin in _STATED:
+            yield from ((regime, "settings", weight, setting.witness) for regime, weight in told)
+    for regime, weight, conditions in rules["signs"]:
+        if all(holds(condition, book.value) is True for condition in conditions):
+            sign = next((book.fact(name) for condition in conditions for name in condition.names if book.fact(name)), None)
+            yield regime, "signs", weight, sign.witness if sign is not None else Witness("derived")
+
+
+@lru_cache(maxsize=1024)
+def _of_frames(frames: tuple[Frame, ...]) -> tuple[tuple[str, int], ...]:
+    """Regimes that a traceback shows, with the weight; cached, because the same code fails in many jobs."""
+    found = []
+    for regime, weight, row in _rules()["frames"]:
+        for frame in frames:
+            parts = {"function": frame.function.rsplit(".", 1)[-1], "file": frame.file.replace("\\", "/"), "statement": frame.statement}
+            if all(lazy_re.matches_pattern(row[part], parts[part]) for part in parts if part in row):
+                found.append((regime, weight))
+                break
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _rules() -> dict[str, Any]:
+    """All rules by kind: words and settings with what they speak for, frames and signs as rows."""
+    compiled = rule_files.kept("decide.regimes", _compiled, "regimes")
+    compiled["signs"] = [(regime, weight, [comparison_of(line) for line in lines]) for regime, weight, lines in compiled["signs"]]
+    return dict(compiled)
+
+
+def _compiled() -> dict[str, Any]:
+    words: dict[str, list[Any]] = {}
+    settings: dict[str, list[Any]] = {}
+    frames: list[Any] = []
+    signs: list[Any] = []
+    for rule in rule_files.table("regimes").values():
+        regime = rule["regime"]
+        for table, kind in ((words, "words"), (settings, "settings")):
+            for weight, names in rule.get(kind, {}).items():
+                for name in names:
+                    table.setdefault(name, []).append((regime, int(weight)))
+        frames += [(regime, int(weight), row) for weight, rows in rule.get("frames", {}).items() for row in rows]
+        signs += [(regime, sign["weight"], [to_data(parse(line)) for line in sign["when"]]) for sign in rule.get("signs", ())]
+    return {"words": words, "settings": settings, "frames": frames, "signs": signs}
