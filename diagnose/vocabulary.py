@@ -16,6 +16,13 @@ def having(attribute: str) -> frozenset[str]:
 
 
 @cache
+def regimes_of(remedy: str) -> frozenset[str] | None:
+    """The regimes whose programs can have a remedy; None: all."""
+    rows = rule_files.table("vocabulary")["only_in"]
+    return next((frozenset(row["regimes"]) for row in rows if remedy in row["remedies"]), None)
+
+
+@cache
 def releases() -> Mapping[str, str]:
     """The remedy of a release known to be bad, by the way out of it: upgrade or downgrade."""
     return MappingProxyType(rule_files.table("vocabulary")["releases"])

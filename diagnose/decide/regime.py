@@ -26,7 +26,7 @@ LEARNING, IDLE = ("train", "rl"), ("infer", "serve", "generate_media")
 _SEARCHED = 200_000
 
 #: Who says something of the run itself: a default or a conclusion is no evidence.
-_STATED = ("given", "log", "config", "guessed")
+_STATED = ("given", "log", "config", "said", "guessed")
 
 #: One piece of evidence: its weight, and where it stands.
 Evidence = tuple[int, Witness]

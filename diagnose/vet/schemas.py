@@ -59,7 +59,7 @@ class Cause(Row):
     evidence: Both
     put_right: Both | None = None
     background: Both | None = None
-    remedies: list[str]
+    remedies: list[str] = []
     references: list[str]
     given: dict[str, str] = {}
     examples: list[CauseExample]
@@ -501,6 +501,37 @@ class ReleaseWords(Row):
     downgrade: str
 
 
+class Pseudo(Row):
+    """Counts that stand in where few failures were labelled: diagnose/plan/choose/base_rates.py."""
+
+    regime: float
+    none: float
+
+
+class Costs(Row):
+    """What trying a remedy costs: diagnose/plan/choose/base_rates.py."""
+
+    run: float
+    results: dict[str, float]
+    speed: dict[str, float]
+    effort: dict[str, float]
+    pseudo: Pseudo
+    wasted: float
+
+
+class CureCount(Row):
+    of: int
+    helped: dict[str, int]
+    harmed: dict[str, int]
+
+
+class CuresOfRegime(Row):
+    """Counts of benchmarks/base_rates.py."""
+
+    phases: dict[str, CureCount]
+    causes: dict[str, CureCount]
+
+
 class RegimeFrame(Row):
     file: str = ""
     function: str = ""
@@ -522,6 +553,11 @@ class Regime(Row):
     signs: list[RegimeSign] = []
 
 
+class OnlyIn(Row):
+    regimes: list[str]
+    remedies: list[str]
+
+
 class Vocabulary(Row):
     version: int
     status: dict[str, str]
@@ -535,7 +571,9 @@ class Vocabulary(Row):
     price: PriceWords
     cause: list[str]
     remedy: dict[str, list[str]]
-    only_training: list[str]
+    only_in: list[OnlyIn]
+    needs_evidence: list[str]
+    opposites: list[list[str]]
     over_cards: list[str]
     releases: ReleaseWords
     bad_release: str
@@ -1173,6 +1211,8 @@ KINDS: dict[str, TypeAdapter[Any]] = {
     for name, kind in {
         "card_tables": list[CardTable],
         "chats": dict[str, Chat],
+        "costs": Costs,
+        "cures": dict[str, CuresOfRegime],
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],

@@ -107,7 +107,7 @@ MUSTS: dict[Callable[[Diagnosis], bool], int] = {
     bf16_is_for_cards_that_are_known_to_have_it: 10,
     sharding_and_offload_are_no_cure_for_logits: 8,
     offload_is_never_the_answer_to_a_host_that_ran_out: 25,
-    expandable_segments_are_advised_only_where_they_could_help: 12,
+    expandable_segments_are_advised_only_where_they_could_help: 8,
     no_length_limit_falls_below_the_image_tokens: 8,
     nothing_is_advised_and_rejected_at_once: 180,
 }

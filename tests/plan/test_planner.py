@@ -15,6 +15,7 @@ from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.facts import FactBook
 from diagnose.pipeline import explain
 from diagnose.plan import make
+from diagnose.plan.choose import base_rates
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.choose.plan_completion import spread_instead
 from diagnose.plan.pricing.spread import cards_that_do
@@ -258,6 +259,8 @@ def test_new_hardware_comes_last() -> None:
 def test_what_needs_several_cards_goes_behind_where_nothing_says_that_there_are() -> None:
     lines = [
         "Traceback (most recent call last):",
+        '  File "/x/finetune.py", line 3, in main',
+        "    model = AutoModelForCausalLM.from_pretrained(name)",
         '  File "/x/transformers/modeling_utils.py", line 3366, in from_pretrained',
         "    dispatch_model(model, **device_map_kwargs)",
         "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 112.00 MiB (GPU 0; 23.69 GiB total capacity; 23.01 GiB already",
@@ -337,9 +340,10 @@ def test_the_ladder_switches_costly_remedies_off_again() -> None:
     assert ("zero.offload_optimizer", "cpu", "none") in [(rung.knob, rung.frm, rung.to) for rung in plan.ladder]
 
 
-def test_no_remedy_no_plan() -> None:
-    empty = make(book(), (), Judgement((), (), ()), [], reprice=lambda facts: (), edit=edit)
-    assert empty.remedies == () and empty.plan is None
+def test_where_nothing_is_known_the_usual_remedies_are_the_plan() -> None:
+    usual = make(book(run__regime="train"), (), Judgement((), (), ()), [], reprice=lambda facts: (), edit=edit)
+    assert usual.usual and usual.plan is not None and usual.plan.fits == "unknown"
+    assert 1 <= len(usual.remedies) <= base_rates.ENTRIES
 
 
 # -- questions

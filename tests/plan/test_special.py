@@ -84,8 +84,8 @@ AXOLOTL = (
 SCRIPT = "deepspeed --module openrlhf.cli.train_sft --pretrain a/b --max_len 4096\n"
 FAILED = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.57 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.02 GiB is "
-    "free. Including non-PyTorch memory, this process has 78.12 GiB memory in use. Of the allocated memory 71.44 GiB is allocated by "
-    "PyTorch, and 5.01 GiB is reserved by PyTorch but unallocated."
+    "free. Including non-PyTorch memory, this process has 78.12 GiB memory in use. Of the allocated memory 67.44 GiB is allocated by "
+    "PyTorch, and 9.01 GiB is reserved by PyTorch but unallocated."
 )
 
 

@@ -21,6 +21,10 @@ from diagnose.render.formats import RENDERERS
 from diagnose.render.parts.view import PLAIN
 from diagnose.units import Size
 
+MESSAGE = (
+    "RuntimeError: CUDA out of memory. Tried to allocate 58.00 MiB (GPU 0; 8.00 GiB total capacity; 6.74 GiB already allocated; "
+    "0 bytes free)\n"
+)
 FLASH = next(rule for rule in remedy_rules.rules() if rule.id == "flash-attention")
 
 
@@ -112,8 +116,10 @@ def test_a_remedy_without_an_edit_says_which_key_it_is() -> None:
     """Where the framework is known its own key, else as an example the one of transformers."""
     known = next(each for each in diagnosed("a-model-built-before-lightning-shards").outcome.remedies if each.id == "lower_micro_batch")
     assert not known.edits and "in Lightning" in known.why.en and "Lightning 的" in known.why.zh
-    bare = next(each for each in diagnosed("a-message-and-nothing-else").outcome.remedies if each.id == "lower_micro_batch")
-    assert "for instance per_device_train_batch_size" in bare.why.en and "例如" in bare.why.zh
+    frame = 'File "/opt/site-packages/transformers/trainer.py", line 2237, in training_step\n'
+    seen = next(each for each in explain(f"{frame}{MESSAGE}").outcome.remedies if each.id == "lower_micro_batch")
+    assert "for instance per_device_train_batch_size" in seen.why.en and "例如" in seen.why.zh
+    assert "per_device_train_batch_size" not in explain(MESSAGE).to_markdown()
 
 
 def test_where_no_framework_is_known_a_question_names_the_key_of_the_commonest() -> None:

@@ -17,7 +17,7 @@ from diagnose.decide.expression import Comparison, Figure, names
 from diagnose.decide.verdict import Judgement
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.parse.model.reading import Reading
-from diagnose.plan.choose.rejections import contraindicated, too_unsure
+from diagnose.plan.choose.gate import contraindicated, too_unsure
 from diagnose.plan.edits import env_edits, knob_edits
 from diagnose.plan.edits.sentences import fill_facts
 from diagnose.plan.patch import patching

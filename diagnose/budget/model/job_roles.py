@@ -59,7 +59,7 @@ def roles(book: FactBook) -> tuple[Role, ...]:
         return (_serving_role(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
     if book.word("train.stage") not in table()["rollouts"]:
-        learns = book.switch("train.enabled") is not False and book.word("run.regime") != "unknown"
+        learns = book.switch("train.enabled") is not False and book.word("run.regime") in (None, "train", "rl")
         headless = book.word("model.head") in ("none", "classes")
         return (Role("train", policy, world, trained=learns, headless=headless),)
     counted = any(book.count(f"{name}.gpus") for name in ("actor", "critic", "reward", "ref"))

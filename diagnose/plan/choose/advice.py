@@ -13,6 +13,7 @@ from diagnose.decide.verdict import Judgement
 from diagnose.errors import crashed
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
+from diagnose.plan.choose import base_rates, gate
 from diagnose.plan.choose.evaluation import weigh
 from diagnose.plan.choose.plan_completion import finished, in_sequence
 from diagnose.plan.choose.plan_draft import Draft, is_beside_the_point
@@ -44,14 +45,18 @@ def make(
     are the ledger and the edits of the job; tests bring their own."""
     rules, unread = remedy_rules.with_folders(folders, trial)
     job = job_of(book, ledgers, judgement, documents, rules, reprice, edit)
-    if book.word("log.family") is None and job.bench.fits({}) not in ("unlikely", "no"):
+    if book.word("log.family") is None and job.bench.fits({}) in ("yes", "likely"):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
     offers, refused, faults = weighed(job)
+    usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
+    if usual:
+        offers, refused, faults = with_usual(job)
     tried = {fact.value for fact in book.all("report.tried")}
     offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     drawn = finished(draft, job) if draft is not None else None
-    offers = arranged(offers, draft, job)
+    offers, short = closing(arranged(offers, draft, job), draft, job)
+    refused += short
     remedies, drawn = verified([offer.remedy for offer in offers], drawn, documents)
     return Outcome(
         remedies=remedies,
@@ -60,7 +65,26 @@ def make(
         questions=questions(job, offers, drawn),
         unsettled=unsettled(job),
         faults=(*unread, *faults),
+        usual=usual and bool(offers) and base_rates.is_usual(offers[0]),
     )
+
+
+def closing(offers: Sequence[Offer], draft: Draft | None, job: Job) -> tuple[list[Offer], list[Rejected]]:
+    """The offers without those that the finished answer refutes: what closes nothing and is no step of the plan, and what undoes an
+    earlier one."""
+    steps = {step.id for step in draft.steps} if draft is not None else set()
+    reasons = {offer.id: reason for offer in offers if offer.id not in steps and (reason := gate.closes_nothing(offer, job)) is not None}
+    kept = [*gate.opposites([offer for offer in offers if offer.id not in reasons])]
+    return kept, [Rejected(offer.id, offer.rule.id, reasons[offer.id]) for offer in offers if offer.id in reasons]
+
+
+def with_usual(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
+    """What every rule has to say once what helps most often in the regime is called for too: for failures of which nothing that the
+    evidence calls for is left."""
+    job.listen(base_rates.usual(job))
+    offers, refused, faults = weighed(job)
+    usual = ranked([offer for offer in offers if base_rates.is_usual(offer)])
+    return [*(offer for offer in offers if not base_rates.is_usual(offer)), *base_rates.listed(usual, job)], refused, faults
 
 
 def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
@@ -125,7 +149,9 @@ def job_of(
     from diagnose.budget.moments import role_ledgers
     from diagnose.plan.edits import knob_edits
 
-    known: dict[str, Value] = {"cause.first": next((cause.cause for cause in judgement.causes if not cause.also_true), None)}
+    known: dict[str, Value] = {
+        "cause.first": next((cause.cause for cause in judgement.causes if not cause.also_true and cause.cause != "unknown"), "none")
+    }
     if book.word("log.family") is None:
         known["log.on_card"] = True
     held = remedy_rules.rules() if rules is None else rules

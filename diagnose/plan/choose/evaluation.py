@@ -5,21 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
-from diagnose.plan.choose.rejections import contraindicated, in_effect, too_little_card, too_little_host, too_unsure
-from diagnose.plan.choose.relevance import considered, helps, is_of_regime, promising, splits_unknown, unasked
+from diagnose.plan.choose.gate import is_conditional, refusal, rejected, too_little_card, too_little_host
+from diagnose.plan.choose.relevance import considered, helps, promising, splits_unknown, unasked
 from diagnose.plan.edits import env_edits, step_rows
 from diagnose.plan.edits.editability import (
     adds_no_contradiction,
     edits_of,
-    has_unwritable_key,
     implied_changes,
-    is_for_another_trainer,
-    is_generic,
-    is_settable,
-    why_ineffective,
 )
 from diagnose.plan.edits.sentences import (
     fill_facts,
@@ -50,28 +44,11 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     """What there is to say of this remedy for this job."""
     called = rule.remedy in job.calls
     where = job.true(rule.where)
-    if not is_of_regime(rule.remedy, job):  # people try it all the same, so that the report says why not
-        idle_run = job.book.switch("train.enabled") is False and rule.popular
-        return Rejected(rule.remedy, rule.id, phrase("plan.does_not_train"), idle=True) if idle_run else None
-    if where is False or (not called and (where is None or not considered(rule, job))) or is_for_another_trainer(rule, job):
+    if where is False or (not called and (where is None or not considered(rule, job))):
         return None
+    if (refused := refusal(rule, job)) is not None:
+        return rejected(rule, refused, job)
     aloud = called or rule.popular
-    idle = False
-    reason = contraindicated(rule, job) or in_effect(rule, job)
-    if reason is None and (reason := too_unsure(rule, job)) is not None and not called:
-        return None  # nobody asked for it
-    by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given
-    if reason is None and rule.turns is not None and not by_hand and not is_settable(rule, job):
-        framework = job.book.word("train.framework")
-        if has_unwritable_key(rule.turns, job):
-            return None  # there is a setting, in a file that was not given
-        if framework is not None and where is True:
-            said = why_ineffective(rule, job)
-            reason, idle = said or phrase("plan.no_key", framework=framework_tables.display_name(framework)), said is None
-        elif framework is None and not (called and is_generic(job)):
-            return None  # a file of another kind lacks the key; that says nothing of the trainer
-    if reason is not None:
-        return Rejected(rule.remedy, rule.id, reason, idle) if aloud else None
     weighed = by_ledger(rule, job) if rule.ledger else by_figures(rule, job)
     if isinstance(weighed, Rejected):
         return weighed if aloud and where is True else None
@@ -279,10 +256,11 @@ def offered(
     if saving is None and not edits and not env and command is None:
         why = key_hint(rule, job) or why
     why = join_texts(why, shrinks or same(""), in_commands(edits, job))
+    title = larger_cards.titled(title_of(rule, job), changes) if rule.turns == WORLD else title_of(rule, job)
     remedy = Remedy(
         id=rule.remedy,
         rule=rule.id,
-        title=larger_cards.titled(title_of(rule, job), changes) if rule.turns == WORLD else title_of(rule, job),
+        title=phrase("plan.if_train", what=title) if is_conditional(rule, job) else title,
         why=why,
         saves=saving.bytes if saving else None,
         peak=peak,

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from diagnose.adapters.formats.settings import Document
 from diagnose.facts import FactBook, Value
 from diagnose.plan.choose.evaluation import on_larger_card, weigh
+from diagnose.plan.choose.gate import contraindicated
 from diagnose.plan.choose.plan_completion import as_read_again, finished, in_order, with_extras
 from diagnose.plan.choose.plan_draft import (
     PAST,
@@ -24,7 +25,6 @@ from diagnose.plan.choose.plan_draft import (
     priced,
 )
 from diagnose.plan.choose.ranking import RESULTS
-from diagnose.plan.choose.rejections import contraindicated
 from diagnose.plan.edits.editability import edits_of
 from diagnose.plan.pricing.candidate_values import CAPACITY, larger_cards, with_companions
 from diagnose.plan.pricing.context import Job, Offer

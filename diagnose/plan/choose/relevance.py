@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from diagnose import vocabulary
 from diagnose.facts import Value
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.spread import COUNTS, is_counted
@@ -17,11 +16,6 @@ GOOD_PART = 0.1
 def helps(offer: Offer) -> bool:
     """Whether a remedy that nobody calls for and that is not enough by itself can be a step of a plan."""
     return offer.rule.ledger and offer.bytes > 0 and offer.fits != "unknown"
-
-
-def is_of_regime(remedy: str, job: Job) -> bool:
-    """Whether a program of this regime can have the remedy: one of training needs a sign that something is trained."""
-    return job.trains or remedy not in vocabulary.having("only_training")
 
 
 def splits_unknown(offer: Offer, job: Job) -> bool:

@@ -11,7 +11,7 @@ from diagnose.decide.verdict_wording import fill, shown
 from diagnose.facts import Fact, Value, declared
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.value_spelling import word_for
-from diagnose.plan.pricing.context import Job
+from diagnose.plan.pricing.context import USUAL, Job
 from diagnose.plan.pricing.saving import Saving, difference
 from diagnose.plan.rules.remedy_rules import Rule
 from diagnose.units import Size, show
@@ -127,7 +127,9 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
     if rule.do is not None:
         return fill_facts(rule.do, job)
     call = job.calls.get(rule.remedy)
-    return phrase("plan.eases_cause", cause=call.cause.title) if call else phrase("plan.not_priced")
+    if call is None or call.cause.rule == USUAL:
+        return phrase("plan.not_priced")
+    return phrase("plan.eases_cause", cause=call.cause.title)
 
 
 def keys_text(name: str, framework: str | None, most: int = 2) -> Text | None:
@@ -141,11 +143,13 @@ def keys_text(name: str, framework: str | None, most: int = 2) -> Text | None:
 
 
 def key_hint(rule: Rule, job: Job) -> Text | None:
-    """The key that sets a remedy for which no edit is shown; for an unknown framework that of the most general one as an example."""
+    """The key that sets a remedy for which no edit is shown; for an unknown framework that of the most general one as an example,
+    where something shows that it runs."""
     if rule.turns is None or rule.do is not None:
         return None
-    framework = job.book.word("train.framework")
-    keys = keys_text(rule.turns, framework or (framework_tables.of_role("general") if job.trains and not job.documents else None), most=1)
+    framework, general = job.book.word("train.framework"), framework_tables.of_role("general")
+    runs = f"version.{general}" in job.book or f"{general}/" in (job.book.word("log.frame") or "")
+    keys = keys_text(rule.turns, framework or (general if runs and job.trains and not job.documents else None), most=1)
     return None if keys is None else phrase("plan.by_key" if framework else "plan.by_key_such_as", keys=keys)
 
 

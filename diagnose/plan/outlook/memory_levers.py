@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from diagnose.facts import Value
 from diagnose.plan.choose.evaluation import host_of
+from diagnose.plan.choose.gate import contraindicated, in_effect, too_little_host, too_unsure
 from diagnose.plan.choose.growth_ladder import COSTLY
 from diagnose.plan.choose.ranking import EFFORT, RESULTS, SPEED
-from diagnose.plan.choose.rejections import contraindicated, in_effect, too_little_host, too_unsure
 from diagnose.plan.choose.relevance import splits
 from diagnose.plan.edits.editability import edits_of, is_settable
 from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, changes_of

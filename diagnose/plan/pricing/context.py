@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,6 +20,9 @@ from diagnose.plan.rules import remedy_rules
 from diagnose.plan.rules.remedy import Edit, Fits, Remedy
 from diagnose.plan.rules.remedy_rules import Rule
 from diagnose.ternary import Truth
+
+#: The rule of the verdict that calls for what helps most often in a regime (plan/choose/base_rates.py).
+USUAL = "base-rates"
 
 #: Changed knobs to edits of the given documents; None where a framework has no key for one of them.
 Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]], tuple[Edit, ...] | None]"
@@ -115,6 +118,11 @@ class Job:
                 by_word.setdefault(word, Call(cause, rank, listed, sum(places), len(first)))
         return by_word
 
+    def listen(self, verdict: Verdict) -> None:
+        """Let one more verdict call for remedies."""
+        self.judgement = replace(self.judgement, causes=(*self.judgement.causes, verdict))
+        self.__dict__.pop("calls", None)
+
     @property
     def on_host(self) -> bool:
         """Whether host memory ran out, not the card's; False if unknown."""
@@ -128,7 +136,7 @@ class Job:
     @property
     def trains(self) -> bool:
         """Whether something shows that the run trains."""
-        return self.book.switch("train.enabled") is not False and self.regime != "unknown"
+        return self.book.switch("train.enabled") is not False and self.regime in ("train", "rl")
 
     def aside(self, word: str, changes: Mapping[str, Value], saving: Saving | None) -> bool:
         """Whether less than half of a saving comes from the group of terms that this cause is about, as when a fused loss is proposed

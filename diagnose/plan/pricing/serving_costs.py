@@ -11,6 +11,8 @@ from diagnose.plan.rules.remedy_rules import Rule
 
 def serves(job: Job) -> bool:
     """Whether an inference engine of its own ran out: no fact names a trainer, a training method or a card shared with one."""
+    if job.regime == "serve":
+        return True
     book = job.book
     engine = book.word("log.role") == "engine" or families.of(book.word("log.family")).engine != ""
     trains = book.word("train.framework") not in (None, *framework_tables.engines()) or book.word("train.stage") is not None

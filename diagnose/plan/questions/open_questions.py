@@ -8,7 +8,7 @@ from diagnose import vocabulary
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
 from diagnose.plan.edits.sentences import fact_name, fill_facts, range_text
-from diagnose.plan.pricing.context import Job, Offer
+from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.pricing.spread import cards_that_do
 from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, how_to_learn, is_askable, is_irrelevant
 from diagnose.plan.questions.estimate_width import narrowing_facts
@@ -43,6 +43,8 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     trust, has_no_rows = job.bench.trust, job.book.word("log.phase") in _PHASES_WITHOUT_ROWS
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
     first = job.judgement.causes[0] if job.judgement.causes else None
+    if job.regime == "unknown" and any(offer.call is not None and offer.call.cause.rule == USUAL for offer in offers):
+        yield "run.regime", phrase("plan.ask_regime")
     if job.on_host:
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):

@@ -129,3 +129,4 @@ class Outcome:
     questions: tuple[Question, ...] = ()
     unsettled: tuple[Unsettled, ...] = ()
     faults: tuple[Text, ...] = ()  # errors in remedy rules, not in the job
+    usual: bool = False  # the first remedies are those that help most often in such failures: nothing that is known calls for others

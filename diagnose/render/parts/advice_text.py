@@ -201,6 +201,8 @@ def knob_key(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
 def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     """The heading of a plan with the predicted peak; "closest known" if the plan probably does not fit. Without a peak if the estimate
     is unreliable, or if host memory ran out and no step moves memory to the card."""
+    if diagnosis.outcome.usual and plan.fits == "unknown":
+        return word("do_usual", lang)
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")

@@ -1,0 +1,180 @@
+"""The gate: every remedy passes it before it is offered, wherever it comes from. One function for each reason to refuse one:
+
+  of_another_program  programs of this regime, framework or entry point cannot have it, or have no key for it
+  contraindicated     the figures of log or ledger refute it, or what is known of the job does (`not_when` of its rule)
+  in_effect           it is done already
+  too_unsure          it might break the run, and nobody knows whether it would
+  too_little_host, too_little_card   what it takes there is not there
+  closes_nothing      what it saves is less than what is missing, and no set of steps in which it stands closes the rest
+  opposites           it undoes what another remedy of the same answer does
+
+Edits that break a constraint between settings are refused where values are chosen (plan/edits/editability.adds_no_contradiction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from diagnose import rule_files, vocabulary
+from diagnose.adapters.schema import framework_tables
+from diagnose.catalogue import sizes_sold
+from diagnose.facts import Fact, Value
+from diagnose.phrases import Text, phrase, same
+from diagnose.plan.edits.editability import has_unwritable_key, is_for_another_trainer, is_generic, is_settable, why_ineffective
+from diagnose.plan.edits.sentences import fact_name, fill_facts, source_text, value_text
+from diagnose.plan.pricing.candidate_values import value_for
+from diagnose.plan.pricing.context import Job, Offer
+from diagnose.plan.rules.remedy import Rejected
+from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.units import Size, show
+
+#: Regimes in which something is trained.
+LEARNING = frozenset(("train", "rl"))
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Why a remedy is not offered; without a reason it is not worth a word. `idle`: there is only nothing to change."""
+
+    reason: Text | None = None
+    idle: bool = False
+
+
+def refusal(rule: Rule, job: Job) -> Refusal | None:
+    """The first reason against a remedy that is known before its price; None where it may be offered."""
+    other = of_another_program(rule, job)
+    if other is not None:
+        return other
+    reason = contraindicated(rule, job) or in_effect(rule, job)
+    if reason is not None:
+        return Refusal(reason)
+    if (reason := too_unsure(rule, job)) is not None:
+        return Refusal(reason if rule.remedy in job.calls else None)
+    return without_key(rule, job)
+
+
+def of_another_program(rule: Rule, job: Job) -> Refusal | None:
+    """Programs of another regime have it, or another trainer. Remedies of training need a sign that something is trained, or that nobody
+    knows the regime and something calls for them; a rule that asks for the regime decides itself."""
+    if is_for_another_trainer(rule, job):
+        return Refusal()
+    regimes = vocabulary.regimes_of(rule.remedy)
+    if regimes is None or (job.regime in regimes and (job.trains or not regimes <= LEARNING)):
+        return None
+    asks = any(name in ("run.regime", "train.enabled") for line in rule.where for name in line.names)
+    if asks or (job.regime == "unknown" and rule.remedy in job.calls):
+        return None
+    tried = job.book.switch("train.enabled") is False and rule.popular and not job.on_host  # the report says why it is not offered
+    return Refusal(phrase("plan.does_not_train") if tried else None, idle=True)
+
+
+def is_conditional(rule: Rule, job: Job) -> bool:
+    """Whether it only helps if it turns out that something is trained."""
+    return job.regime == "unknown" and (vocabulary.regimes_of(rule.remedy) or frozenset("-")) <= LEARNING
+
+
+def without_key(rule: Rule, job: Job) -> Refusal | None:
+    """The framework has no key for it, or one that has no effect beside the other settings. A key in a file that was not given, or a file
+    of another kind without it, says nothing."""
+    by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given
+    if rule.turns is None or by_hand or is_settable(rule, job):
+        return None
+    framework = job.book.word("train.framework")
+    if has_unwritable_key(rule.turns, job):
+        return Refusal()
+    if framework is not None and job.true(rule.where) is True:
+        said = why_ineffective(rule, job)
+        return Refusal(said or phrase("plan.no_key", framework=framework_tables.display_name(framework)), idle=said is None)
+    return Refusal() if framework is None and not (rule.remedy in job.calls and is_generic(job)) else None
+
+
+def contraindicated(rule: Rule, job: Job) -> Text | None:
+    """The reason of the first contraindication that holds for sure; None where none does."""
+    for unless in rule.not_when:
+        if job.true(unless.all) is True:
+            return fill_facts(unless.reason, job)
+    return None
+
+
+def too_unsure(rule: Rule, job: Job) -> Text | None:
+    """The reason of the first contraindication that counts even where nobody knows whether it holds."""
+    for unless in rule.not_when:
+        if unless.even_unknown and job.true(unless.all) is None:
+            return fill_facts(unless.reason, job)
+    return None
+
+
+def in_effect(rule: Rule, job: Job) -> Text | None:
+    """Says so, with value and witness, where the knob already has what the rule would set, or can go no further."""
+    fact = job.book.fact(rule.turns) if rule.turns else None
+    if rule.turns is None or fact is None or fact.value is None:
+        return None
+    if fact.value in wanted(rule, job):
+        return phrase("plan.in_effect", **told(fact))
+    lowering = rule.to.aim == "largest" or any(text.endswith("%") and float(text[:-1]) < 100 for text in rule.to.values)
+    floor = rule.to.least or (0 if isinstance(fact.value, float) else 1)  # a share has no least step
+    if lowering and isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value <= floor:
+        return (
+            phrase("plan.at_floor", least=same(f"{int(floor):,}"), **told(fact)) if floor > 1 else phrase("plan.at_minimum", **told(fact))
+        )
+    return None
+
+
+def wanted(rule: Rule, job: Job) -> list[Value]:
+    """The values that count as in effect: those the rule would set, and those at least as good."""
+    if rule.turns is None:
+        return []
+    fixed = [text for text in rule.to.values if not text.endswith("%")] if rule.to.aim == "list" else []
+    return [value_for(rule.turns, text, job.book) for text in (*fixed, *rule.already)]
+
+
+def told(fact: Fact) -> dict[str, Text]:
+    return {"knob": fact_name(fact.name), "value": value_text(fact.value), "witness": source_text(fact)}
+
+
+def too_little_host(job: Job, host: Size | None) -> Text | None:
+    """Says so where the node is known to have less memory than the remedy would take."""
+    ram = job.book.size("log.container_limit") or job.book.size("host.ram")
+    if host is None or ram is None or host.low <= ram.high:
+        return None
+    return phrase("plan.host_too_small", host=show(host.bytes), ram=str(ram))
+
+
+def too_little_card(job: Job, changes: Mapping[str, Value]) -> Text | None:
+    """Says so where what comes back from the host would not fit on the card; where nobody says which card it is, on none that is sold."""
+    bench = job.bench
+    if bench.fits({}) == "no":
+        return None
+    after = bench.after(changes)
+    peak = bench.need(after)
+    if peak is None or after is None or not after.complete:
+        return None
+    if bench.usable is None:
+        largest = sizes_sold()[-1][1]
+        return phrase("plan.no_card_holds", peak=show(peak.bytes)) if peak.low > largest.high else None
+    return phrase("plan.card_too_small", peak=show(peak.bytes), usable=show(bench.usable.bytes)) if bench.fits(changes) == "no" else None
+
+
+def closes_nothing(offer: Offer, job: Job) -> Text | None:
+    """Says so where all that it can save is less than what is missing, as far as the message tells."""
+    shortage = job.book.size("log.shortage")
+    if offer.saving is None or offer.saving.moment or shortage is None or offer.saving.bytes.high >= shortage.low:
+        return None
+    return phrase("plan.closes_nothing", saves=show(max(0, offer.saving.bytes.high)), missing=show(shortage.low))
+
+
+def opposites(offers: Sequence[Offer]) -> Iterator[Offer]:
+    """The offers without those that undo what an earlier one does."""
+    taken: set[str] = set()
+    pairs: Sequence[Sequence[str]] = rule_files.table("vocabulary")["opposites"]
+    for offer in offers:
+        if not any(offer.id in pair and taken.intersection(pair) - {offer.id} for pair in pairs):
+            taken.add(offer.id)
+            yield offer
+
+
+def rejected(rule: Rule, refusal: Refusal, job: Job) -> Rejected | None:
+    """The refusal as it is reported: only of what a cause calls for or people try."""
+    aloud = refusal.reason is not None and (rule.remedy in job.calls or rule.popular)
+    return Rejected(rule.remedy, rule.id, refusal.reason, refusal.idle) if refusal.reason is not None and aloud else None

@@ -1,0 +1,62 @@
+"""What kind of program failed: from words, frames, settings and facts, and never presumed."""
+
+from __future__ import annotations
+
+import pytest
+from workshop import book
+
+from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.decide import regime
+from diagnose.pipeline import explain
+
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+FRAME = 'Traceback (most recent call last):\n  File "{file}", line 7, in {function}\n    x = y(z)\n'
+
+
+def of_log(text: str, **options: object) -> str:
+    found = explain(text + OOM, **options)  # type: ignore[arg-type]
+    return next(str(fact.value) for fact in found.facts if fact.name == "run.regime")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "unknown"),
+        ("***** Running training *****\n", "train"),
+        ("text_generation_launcher: Starting Webserver\n", "serve"),
+        ("(WorkerDict pid=88) step 3\n", "rl"),
+        (FRAME.format(file="/x/train_net.py", function="train_step"), "train"),
+        (FRAME.format(file="/x/interp.py", function="inference"), "infer"),
+        (FRAME.format(file="/x/site-packages/diffusers/pipelines/flux/pipeline_flux.py", function="__call__"), "generate_media"),
+        (FRAME.format(file="/x/site-packages/vllm/worker/model_runner.py", function="execute_model"), "serve"),
+    ],
+)
+def test_the_log_tells(text: str, expected: str) -> None:
+    assert of_log(text) == expected
+
+
+def test_a_script_tells() -> None:
+    assert of_log("", configs=[ConfigSource("run.sh", b"python scripts/txt2img.py --H 768 --W 768\n")]) == "generate_media"
+    assert of_log("", configs=[ConfigSource("run.py", b"for x, y in loader:\n    loss = f(x, y)\n    loss.backward()\n")]) == "train"
+
+
+def test_the_user_decides() -> None:
+    assert of_log("***** Running training *****\n", set={"run.regime": "infer"}) == "infer"
+
+
+def test_what_trains_nothing_is_a_fact() -> None:
+    for word, trains in (("serve", False), ("rl", True), ("unknown", None)):
+        facts = {fact.name: fact.value for fact in regime.facts(book(run__regime=word), None, ())}
+        assert facts.get("train.enabled") is trains
+
+
+def test_evidence_of_one_kind_counts_once_and_a_lead_is_needed() -> None:
+    place = next(iter(book(train__stage="sft"))).witness
+    assert regime.decided({"train": {"words": (20, place)}, "serve": {"words": (20, place)}})[0] == "unknown"
+    assert regime.decided({"train": {"words": (20, place), "signs": (10, place)}, "serve": {"words": (20, place)}})[0] == "train"
+    assert regime.decided({"data": {"words": (5, place)}})[0] == "unknown"
+    assert regime.decided({})[0] == "unknown"
+
+
+def test_before_a_run_an_unknown_regime_is_no_fact() -> None:
+    assert [*regime.facts(book(), None, ())] == []
