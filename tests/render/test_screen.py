@@ -303,7 +303,8 @@ def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytes
     monkeypatch.setattr(terminal, "LINES", 40)
     diagnosis = cases.diagnosed("a-script-that-only-generates")
     text = " ".join(RENDERERS["text"](diagnosis, "en", View()).split())
-    assert text.count("Nothing is trained here") == 1 and "smaller micro batch, gradient checkpointing, " in text
+    assert "Nothing is trained here" not in text and "micro batch" not in text
+    assert any("Nothing is trained here" in each.reason.en and each.idle for each in diagnosis.outcome.rejected)
     refused = [each for each in cases.diagnosed("openrlhf-964").outcome.rejected if each.idle]
     assert refused and not {each.id for each in refused} & {
         each.id for each in advice_text.without_idle(cases.diagnosed("openrlhf-964").outcome.rejected)

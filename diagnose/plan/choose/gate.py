@@ -157,9 +157,10 @@ def too_little_card(job: Job, changes: Mapping[str, Value]) -> Text | None:
 
 
 def closes_nothing(offer: Offer, job: Job) -> Text | None:
-    """Says so where all that it can save is less than what is missing, as far as the message tells."""
+    """Says so where all that it can save is less than what is missing, as far as the message tells. Of what the ledger prices the answer
+    says itself that it is not enough alone: it may be a step of another set."""
     shortage = job.book.size("log.shortage")
-    if offer.saving is None or offer.saving.moment or shortage is None or offer.saving.bytes.high >= shortage.low:
+    if offer.saving is None or offer.by_ledger or shortage is None or offer.saving.bytes.high >= shortage.low:
         return None
     return phrase("plan.closes_nothing", saves=show(max(0, offer.saving.bytes.high)), missing=show(shortage.low))
 
