@@ -86,7 +86,6 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
             facts += _facts(sentences, log.input.name)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
-        facts.append(Fact("report.alone", True, "said", event.evidence[0]))
         facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}

@@ -127,8 +127,10 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
     if rule.do is not None:
         return fill_facts(rule.do, job)
     call = job.calls.get(rule.remedy)
-    if call is None or call.cause.rule == USUAL:
+    if call is None:
         return phrase("plan.not_priced")
+    if call.cause.rule == USUAL:
+        return phrase("plan.usual_why")
     return phrase("plan.eases_cause", cause=call.cause.title)
 
 
