@@ -90,8 +90,9 @@ def sizes_sold() -> list[tuple[int, Size]]:
     return sorted(smallest.items(), key=lambda item: (item[1].bytes, item[0]))
 
 
+@lru_cache(maxsize=1024)
 def _name_words(name: str) -> frozenset[str]:
-    """The words of a name that identify the card: {"a100", "80gb"}."""
+    """The words of a name that identify the card: {"a100", "80gb"}. Cached: every look-up compares the names of all cards."""
     text = re.sub(r"(rtx|rx|ascend|\d{4})(?=910|\d{4}|ti\b|d\b|xtx?\b)", r"\1 ", re.sub(_MEMORY, r"\1gb ", name.lower()))
     return frozenset(word for word in re.findall(r"[a-z0-9]+", text) if not re.fullmatch(_NOISE, word))
 

@@ -47,10 +47,10 @@ def make(
     job = job_of(book, ledgers, judgement, documents, rules, reprice, edit)
     if book.word("log.family") is None and job.bench.fits({}) in ("yes", "likely"):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
-    offers, refused, faults = weighed(job)
+    offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
     if usual:
-        offers, refused, faults = with_usual(job)
+        offers, refused = with_usual(job, offers, refused)
     tried = {fact.value for fact in book.all("report.tried")}
     offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
@@ -78,13 +78,15 @@ def closing(offers: Sequence[Offer], draft: Draft | None, job: Job) -> tuple[lis
     return kept, [Rejected(offer.id, offer.rule.id, reasons[offer.id]) for offer in offers if offer.id in reasons]
 
 
-def with_usual(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
-    """What every rule has to say once what helps most often in the regime is called for too: for failures of which nothing that the
-    evidence calls for is left."""
-    job.listen(base_rates.usual(job))
-    offers, refused, faults = weighed(job)
-    usual = ranked([offer for offer in offers if base_rates.is_usual(offer)])
-    return [*(offer for offer in offers if not base_rates.is_usual(offer)), *base_rates.listed(usual, job)], refused, faults
+def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[list[Offer], list[Rejected]]:
+    """The offers and refusals once what helps most often in the regime is called for too: for failures of which nothing that the evidence
+    calls for is left. Only what is called for now is weighed again."""
+    verdict = base_rates.usual(job)
+    words = {word for word in verdict.remedies if word not in job.calls}
+    job.listen(verdict)
+    called, not_offered, _ = weighed(job, [rule for rule in job.rules if rule.remedy in words])
+    kept = [offer for offer in offers if offer.id not in words]
+    return [*kept, *base_rates.listed(ranked(called), job)], [*(entry for entry in refused if entry.id not in words), *not_offered]
 
 
 def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
@@ -107,14 +109,14 @@ def unsaid(step: Offer) -> Offer:
     return replace(step, remedy=replace(step.remedy, fits="unknown"))
 
 
-def weighed(job: Job) -> tuple[list[Offer], list[Rejected], list[Text]]:
-    """What every rule has to say; one that crashes is a note about the rule and takes nothing else with it. A rule of which nobody
+def weighed(job: Job, rules: Sequence[remedy_rules.Rule]) -> tuple[list[Offer], list[Rejected], list[Text]]:
+    """What these rules have to say; one that crashes is a note about the rule and takes nothing else with it. A rule of which nobody
     knows whether it applies is not heard beside one for the same remedy that does."""
     offers: list[Offer] = []
     settled: set[str] = set()
     refused: list[Rejected] = []
     faults: list[Text] = []
-    for rule in job.rules:
+    for rule in rules:
         try:
             said = special(rule, job) if is_special(rule) else weigh(rule, job)
         except Exception as error:  # whatever a rule does wrong, the others go on
