@@ -79,8 +79,10 @@ def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: 
     if root is not None and root_message is not None:
         yield from failure_facts.facts(root, root_message)
     yield from echoed_commands.facts(reading.commands)
-    yield from environment.facts(pages)
-    yield from log_facts.facts(pages, end)
+    printed = list(log_facts.facts(pages, end))
+    served = {fact.value for fact in printed if fact.name == "rollout.model"}
+    yield from (fact for fact in environment.facts(pages) if fact.origin == "log" or fact.value not in served)  # it is not trained
+    yield from printed
     yield from run_memory.node_memory_from_free(pages)
     yield from run_memory.facts(pages, looks, root, root_message)
     if root is not None:

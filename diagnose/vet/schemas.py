@@ -776,15 +776,27 @@ class Merging(Row):
     unless: list[str]
 
 
+class Holders(Row):
+    """Keys of one mapping in which files of other programs hold a command."""
+
+    programs: dict[str, list[str]]
+    words: list[str]
+    image: str
+    env: list[str]
+
+
 class Programs(Row):
     commands: list[str]
     launchers: list[str]
+    tools: list[str]
     images: list[str]
     runners: dict[str, str]
     echoed: list[str]
+    holders: Holders
     untrained: list[str]
     merging: Merging
     others: list[str]
+    chores: list[str]
     valued: list[str]
 
 

@@ -123,7 +123,7 @@ def test_a_file_that_a_config_names_makes_a_difference(tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         (folder / "ds").mkdir(parents=True)
         (folder / "error.log").write_text(failure(1))
-        (folder / "train.yaml").write_text("stage: sft\ndeepspeed: ds/zero.json\n")
+        (folder / "train.yaml").write_text("stage: sft\ntemplate: qwen\ndeepspeed: ds/zero.json\n")
         (folder / "ds" / "zero.json").write_text(json.dumps({"zero_optimization": {"stage": stage}}))
         same.append(job_work.work(Task(Job("x", (str(folder / "error.log"),), (str(folder / "train.yaml"),))), JobOptions()).same)
     assert same[0] and same[0] != same[1]

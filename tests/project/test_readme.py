@@ -21,7 +21,10 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 #: What a transcript may run; talks are of surfaces that do not answer on standard output.
-PROGRAMS = {"oomdoctor": ENTRY, "talks": "import runpy; runpy.run_path('benchmarks/talks.py', run_name='__main__')"}
+PROGRAMS = {
+    "oomdoctor": ENTRY,
+    "talks": "import runpy, sys; sys.path.insert(0, 'benchmarks'); runpy.run_path('benchmarks/talks.py', run_name='__main__')",
+}
 
 #: <!-- in FOLDER: COMMAND [lines A-B] --> and the fenced block that it explains.
 TRANSCRIPT = re.compile(
