@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from diagnose import rule_files
 from diagnose.catalogue import Model, model
@@ -51,8 +51,7 @@ class Fact:
     refines: bool = False
 
 
-@dataclass(slots=True)
-class Notice:
+class Notice(NamedTuple):
     """A remark to the reader that is no fact about the run: an unusable file, a message not fully understood."""
 
     level: Literal["info", "warning", "error"]
@@ -73,8 +72,7 @@ class Input:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class Declared:
+class Declared(NamedTuple):
     """The declaration of a fact (rules/facts.yaml) or knob (rules/knobs.yaml)."""
 
     name: str

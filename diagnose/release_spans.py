@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from diagnose.ternary import Truth
 from diagnose.units import Version
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class ReleaseSpan:
+class ReleaseSpan(NamedTuple):
     """The releases from `low` to `high`, both included, and below `before`, which is not; None: no bound.
 
     A release that is not known for sure is a span as well: the releases that are still possible.

@@ -50,6 +50,12 @@ def finite_number(text: str | bytes) -> float | None:
     return number if isfinite(number) else None
 
 
+def _nearest(number: int, parts: int) -> int:
+    """`number / parts` rounded as `round` does, halves to the even number; exact at any size."""
+    nearest, remainder = divmod(number, parts)
+    return nearest + (2 * remainder > parts or (2 * remainder == parts and nearest % 2))
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Size:
     """A number of bytes within `low..high`; `bytes`: the printed or derived value that sums are made of; `text`: as printed."""
@@ -98,8 +104,7 @@ class Size:
     @classmethod
     def _rounded(cls, number: int, parts: int, scale: int, text: str) -> Size | None:
         """The size of `number / parts` units of `scale` bytes, rounded in its last digit unless the unit is bytes."""
-        nearest, remainder = divmod(number * scale, parts)
-        nearest += 2 * remainder > parts or (2 * remainder == parts and nearest % 2)
+        nearest = _nearest(number * scale, parts)
         if number > IMPOSSIBLE * parts or nearest > IMPOSSIBLE:
             return None
         rounding = 0 if scale == 1 else 5
@@ -117,8 +122,8 @@ class Size:
 
     def times(self, factor: float | Fraction) -> Size:
         """This size multiplied by a non-negative factor."""
-        exact = Fraction(factor)
-        return Size(floor(self.low * exact), ceil(self.high * exact), round(self.bytes * exact))
+        times, parts = factor.as_integer_ratio()
+        return Size(self.low * times // parts, -(-self.high * times // parts), _nearest(self.bytes * times, parts))
 
     @property
     def exact(self) -> bool:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.units import Size, Version
@@ -19,8 +18,7 @@ _MEMORY = r"(\d+)\s*g(?:i?b)?\b"
 NEAR, FAR = 0.02, 1.2
 
 
-@dataclass(slots=True)
-class Card:
+class Card(NamedTuple):
     """A GPU. `capacities`: the totals that torch prints for it, in bytes with their rounding; `capability`: None for makers without such
     a number; `verified`: the capacities were seen in logs."""
 

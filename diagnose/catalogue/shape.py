@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -32,8 +33,7 @@ class Experts:
         return 3 * h * self.width + (2 * self.width + h if self.expert_bias else 0)
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Latent:
+class Latent(NamedTuple):
     """Dimensions of multi-head latent attention; `q_rank` 0: queries are not compressed."""
 
     q_rank: int
@@ -51,8 +51,7 @@ class Latent:
         return query + pair + a * self.v_dim * h
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Vision:
+class Vision(NamedTuple):
     """A vision tower with its projector. `pixels_per_token`: pixels per token of the decoder; `merge`: patches per side that are merged
     into one such token; `out`: the decoder's width."""
 
@@ -68,8 +67,7 @@ class Vision:
     out: int = 0
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Uneven:
+class Uneven(NamedTuple):
     """A model whose layers differ (Gemma 4). Each layer has an embedding of its own of width `per_layer`, with linears to and from it;
     each `every`-th attends to all tokens, with heads of width `wide_d`; the last `shared` ones reuse keys and values of earlier layers,
     and their MLP is `widening` times as wide."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from diagnose import rule_files
 from diagnose.errors import user_error
@@ -17,8 +17,7 @@ Sign = Literal["+", "-"]
 LONGEST = 500
 
 
-@dataclass(slots=True)
-class Name:
+class Name(NamedTuple):
     """A fact, by its dotted name."""
 
     name: str
@@ -38,8 +37,7 @@ class Figure:
         return self.text
 
 
-@dataclass(slots=True)
-class Share:
+class Share(NamedTuple):
     """A percentage of another expression."""
 
     percent: str
@@ -49,8 +47,7 @@ class Share:
         return f"{self.percent}% of {_inside(self.whole)}"
 
 
-@dataclass(slots=True)
-class Sum:
+class Sum(NamedTuple):
     """The first part, then every other with its sign."""
 
     first: Node
@@ -61,8 +58,7 @@ class Sum:
         return " ".join([_inside(self.first) if isinstance(self.first, Sum) else str(self.first), *parts])
 
 
-@dataclass(slots=True)
-class Product:
+class Product(NamedTuple):
     """Expressions multiplied."""
 
     parts: tuple[Node, ...]
@@ -71,8 +67,7 @@ class Product:
         return " * ".join(_inside(part) for part in self.parts)
 
 
-@dataclass(slots=True)
-class Choices:
+class Choices(NamedTuple):
     """The values of which a fact is one: the right side of `in`."""
 
     parts: tuple[Figure, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose.decide import verdict_wording
 from diagnose.decide.comparison import Lookup, holds, unknown_in, value
@@ -22,8 +22,7 @@ ESTIMATE, MOST = "as_estimated", "at_most"
 NOTHING = same("")
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(NamedTuple):
     """A line of `when`, its truth, and which part of `when` it is in."""
 
     comparison: Comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.scan.substring_index import SubstringIndex
 
@@ -17,8 +17,7 @@ KEPT = 3 << 20  # bytes of windows kept per kind of message: so many from the fr
 _WEIGHT = ("landmark", "lookalike", "serving_oom", "launcher_oom", "scheduler_oom", "ray_oom", "host_oom", "runtime_oom", "device_oom")
 
 
-@dataclass(slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A literal of rules/messages.yaml in the input: offset of its first byte, line number (from 1), offset of that line."""
 
     grammar: str

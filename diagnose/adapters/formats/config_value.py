@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.phrases import Text, phrase
 from diagnose.word_conditions import UNSET
@@ -61,8 +61,7 @@ def texts_of(leaf: Leaf | None) -> tuple[str, ...]:
     return leaf.items or ("true" if leaf.shape == "flag" else leaf.text or "",)
 
 
-@dataclass(slots=True)
-class Remark:
+class Remark(NamedTuple):
     """A peculiarity of a config that does not stop it from being read, such as a duplicate key."""
 
     code: str

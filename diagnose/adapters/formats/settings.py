@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
@@ -84,8 +84,7 @@ class Document:
     entry: str = ""
 
 
-@dataclass(slots=True)
-class Settings:
+class Settings(NamedTuple):
     """All that was read from the configs of one job."""
 
     inputs: tuple[Input, ...] = ()

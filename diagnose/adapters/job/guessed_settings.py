@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
@@ -48,8 +49,7 @@ class GuessedSettings:
         return notice.code == "config.unknown_kind" and notice.witness is not None and notice.witness.source in sources
 
 
-@dataclass(slots=True)
-class _Text:
+class _Text(NamedTuple):
     """Keys of one text, in the order of precedence of what the log prints, commands, files and scripts (`place`)."""
 
     name: str

@@ -13,9 +13,8 @@ real: the key that decides instead; defaults to `without`, then to the first key
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose.adapters.formats.config_value import Leaf, texts_of
 from diagnose.adapters.schema.table_types import Table
@@ -26,8 +25,7 @@ from diagnose.word_conditions import conditions, hold, is_one_of
 MAX_LEAVES_PER_RULE = 20
 
 
-@dataclass(slots=True)
-class IgnoredKey:
+class IgnoredKey(NamedTuple):
     """A key without effect, the table line that says so, and the deciding key with its value."""
 
     leaf: Leaf

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import MAX_DEPTH, Leaf
@@ -32,8 +32,7 @@ _SIZE = re.compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
 _FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
 
-@dataclass(slots=True)
-class Guess:
+class Guess(NamedTuple):
     """A key that means a knob by its name. `implied`: it follows from what the key means. `shared`: a batch that may be that of all cards
     together."""
 
@@ -52,8 +51,7 @@ class Guesses:
     unclear: list[Leaf] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class _Row:
+class _Row(NamedTuple):
     """A row of the lexicon: names that mean one knob, how their values are read, and where they mean something else."""
 
     key: Key
@@ -66,8 +64,7 @@ class _Row:
         return self.conditions.get(condition, ())
 
 
-@dataclass(slots=True)
-class _Name:
+class _Name(NamedTuple):
     """What a key is called: its possible spellings, most particular first, its words, those of the path that it stands in, and words of a
     scope in the name itself and around it, nearest first."""
 
@@ -84,8 +81,7 @@ class _Name:
         return next(iter((*own, *self.outer_scopes)), "")
 
 
-@dataclass(slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     leaf: Leaf
     row: _Row
     value: Value

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.units import Version
 
 
-@dataclass(slots=True)
-class Need:
+class Need(NamedTuple):
     """A key that another one requires: set `to` a value, or with an item to `add` to its list."""
 
     key: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from diagnose.adapters.formats.config_value import NO, YES, Leaf
 from diagnose.adapters.schema.table_types import Key
@@ -64,8 +64,7 @@ def _look_up(values: Mapping[str, str], text: str) -> str | None:
     return exact if exact is not None else next(patterns, folded.get("*"))
 
 
-@dataclass(slots=True)
-class _Undeclared:
+class _Undeclared(NamedTuple):
     """Stands for the declaration of a fact that rules/facts.yaml does not hold: any text."""
 
     words: tuple[str, ...] = ()

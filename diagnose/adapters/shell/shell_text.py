@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from diagnose.parse.text.lazy_re import lazy_compile
 
@@ -105,8 +106,7 @@ class Word:
         return whole.edit_site() if whole is not None else None
 
 
-@dataclass(slots=True)
-class Command:
+class Command(NamedTuple):
     """A simple command: `words` without its assignments, `env` the exported variables and those before it.
 
     `branches` are the arms that it stands in, each as the number of its branch and of the arm.
@@ -118,8 +118,7 @@ class Command:
     branches: tuple[tuple[int, int], ...] = ()
 
 
-@dataclass(slots=True)
-class WrittenFile:
+class WrittenFile(NamedTuple):
     """A file that a script writes: its name, its text, and the offsets of the text in the script."""
 
     name: str
@@ -128,8 +127,7 @@ class WrittenFile:
     end: int
 
 
-@dataclass(slots=True)
-class PendingHeredoc:
+class PendingHeredoc(NamedTuple):
     """A here-document announced on the current line, whose text begins on the next one."""
 
     delimiter: str

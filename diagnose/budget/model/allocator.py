@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from diagnose import families
 from diagnose.facts import FactBook
@@ -30,8 +30,7 @@ FIRST_POWER, POWERS = 20, 16
 TORCH_FIGURE = r"\d+\.\d\d [KMG]iB|\d+ bytes"
 
 
-@dataclass(slots=True)
-class Allocator:
+class Allocator(NamedTuple):
     """How an allocator turns a tensor into a request, in bytes.
 
     `exact`: it asks for what the tensor needs. `header`: bytes in front of every tensor. `large`: the block shared by tensors of 1 to 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose.budget.model.formulas import Number
 from diagnose.budget.model.job_roles import Role
@@ -11,8 +11,7 @@ from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(NamedTuple):
     """`letters`: b rows of the micro batch, B rows of the forward pass, s tokens per row, G completion tokens per row, T tokens of the
     forward pass on one card, s_e and T_e what an encoder reads. `solved`: s is what the failed request implies, not the limit. `unknown`:
     facts that are missing."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import ceil, floor
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from diagnose.budget.model.ledger import Term
 from diagnose.phrases import phrase
@@ -66,8 +66,7 @@ _OPERATORS: dict[str, tuple[int, Callable[[float, float], float], bool]] = {
 }
 
 
-@dataclass(slots=True)
-class Formula:
+class Formula(NamedTuple):
     """A parsed formula: `evaluate` computes it, `template` shows it in figures."""
 
     symbols: str

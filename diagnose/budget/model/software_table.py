@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from diagnose import rule_files
 
@@ -15,8 +14,7 @@ def table() -> dict[str, Any]:
     return cast("dict[str, Any]", rule_files.table("ledger"))
 
 
-@dataclass(slots=True)
-class Optimizer:
+class Optimizer(NamedTuple):
     """States of one optimizer: `slots` tensors per trained parameter in its own precision, or `flat` bytes per parameter (`least` in older
     releases).
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import term
@@ -65,8 +66,7 @@ def _subtract(usable: Size, others: Size) -> Size:
     return Size.between(*(max(0, end) for end in ends))
 
 
-@dataclass(slots=True)
-class RoleDraft:
+class RoleDraft(NamedTuple):
     """The part of a role's ledger that no figure of the message changes. `kinds`: number of communicator groups that a rank belongs to."""
 
     moments: tuple[Moment, ...]
@@ -80,9 +80,11 @@ class RoleDraft:
 def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft) -> Ledger:
     role, first = cast[index], index == 0
     failed_here = first and _is_failed_role(book, role, cast)
+    printed = failure_moment.usable_memory(book) if first else None
+    job = setup(book, role) if failed_here or printed is not None else None  # once: a plan prices thousands of ledgers
     failing, role_moments, whole = None, draft.moments, None
-    if failed_here and role_moments:
-        job, drafted = setup(book, role), list(role_moments)
+    if failed_here and job is not None and role_moments:
+        drafted = list(role_moments)
         failing, drawn_moments, whole = step_moments.failing_moment(job, drafted)
         role_moments = tuple(span_guesses(job, drawn_moments, lambda reading: step_moments.failing_moment(reading, drafted)[1]))
     capacity = book.size("log.capacity") or book.size("hardware.capacity")
@@ -91,7 +93,7 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft
         gpus=draft.cards,
         moments=role_moments,
         capacity=capacity,
-        usable=_usable_memory(book, role, draft, capacity, printed=first),
+        usable=_usable_memory(book, draft, capacity) if job is None or printed is None else _with_moved_share(job, printed),
         failing=failing,
         observed=failure_moment.observed_allocation(book) if failed_here else None,
         host=draft.host,
@@ -141,13 +143,14 @@ def _is_failed_role(book: FactBook, role: Role, cast: tuple[Role, ...]) -> bool:
     return named in (None, role.name) or (not role.apart and all(member.name != named for member in cast))
 
 
-def _usable_memory(book: FactBook, role: Role, draft: RoleDraft, capacity: Size | None, *, printed: bool) -> Size | None:
-    """Free + allocated + unallocated memory at the failure, if this role's process printed it; else capacity less context and
-    communicators."""
-    figure = failure_moment.usable_memory(book) if printed else None
-    if figure is not None:
-        moved = extra_models.moved_share(setup(book, role))
-        return figure if moved is None else figure + moved
+def _with_moved_share(job: Setup, printed: Size) -> Size:
+    """What torch could use as this role's process printed it at the failure, and what a changed share of an engine gives back."""
+    moved = extra_models.moved_share(job)
+    return printed if moved is None else printed + moved
+
+
+def _usable_memory(book: FactBook, draft: RoleDraft, capacity: Size | None) -> Size | None:
+    """Capacity less context and communicators, where no message prints what torch could use."""
     if capacity is None:
         return None
     outside_torch = non_torch.context(book) + non_torch.modules() + non_torch.communicators(draft.cards, draft.kinds)

@@ -5,7 +5,7 @@ The widths were read off the tensors that models of transformers save (benchmark
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.terms import adapter_inputs, dora
@@ -21,8 +21,7 @@ from diagnose.units import Version
 GROUPED = ("flash_attention_2", "flash_attention_3", "flex", "xformers", "unsloth")
 
 
-@dataclass(slots=True)
-class Layer:
+class Layer(NamedTuple):
     """What one layer takes, as formulas. `dense`, `sparse`: bytes per token kept until backward with one MLP, with experts; `before_mlp`:
     the part of `dense` that exists before the MLP; `scores`: bytes of attention scores and masks, "" where the kernel keeps none;
     `transient`, `score_transient`: what comes on top while the layer is in backward."""

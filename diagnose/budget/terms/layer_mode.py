@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose.budget.model.formulas import Span
 from diagnose.budget.model.role_setup import Setup
@@ -10,8 +10,7 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.weight_terms import adapter_width, is_prepared
 
 
-@dataclass(slots=True)
-class Mode:
+class Mode(NamedTuple):
     """Widths in bytes, and switches, that decide what a layer keeps.
 
     `each`: bytes of a computed value; `attended`: of a value that attention keeps; `wide`: fp32 weights under autocast, hence an fp32

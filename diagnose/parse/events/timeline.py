@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import families
 from diagnose.facts import Notice
@@ -30,8 +29,7 @@ WHOLE = 64 << 10  # bytes after the start of a run that hold what it prints abou
 STOPPED = 4 << 10  # bytes before a scheduler's word that it stopped the job within which a kill is its doing
 
 
-@dataclass(slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """`failures` are the messages that `events` were made of; `since`: the first attempt of the launch that is diagnosed."""
 
     failures: tuple[PlacedMessage, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import rule_files
 from diagnose.units import MOST_DIGITS, Size, whole_number
@@ -155,8 +155,7 @@ def speaks(row: LineRow, present: set[bytes]) -> bool:
     return any(word in present for word in _literals(row))
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(NamedTuple):
     """An occurrence of a literal in a page, and where to stop reading behind it."""
 
     page: Page

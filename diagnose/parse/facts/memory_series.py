@@ -7,10 +7,9 @@ rules/memory_moments.yaml has the lines that tell saves and evaluations.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose import rule_files
 from diagnose.facts import Fact
@@ -32,8 +31,7 @@ SPARSE = 64 << 10  # bytes between two excerpts that are a gap
 _TELLING = ("save", "eval", "epoch")
 
 
-@dataclass(slots=True)
-class Series:
+class Series(NamedTuple):
     """The points of one process, in order; `measure`: what they measure."""
 
     measure: str

@@ -3,9 +3,8 @@ changes to what the job did between two prints."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.units import Size
 
@@ -24,8 +23,7 @@ _LEVEL = 0.03
 _OUT = 0.10
 
 
-@dataclass(slots=True)
-class Trend:
+class Trend(NamedTuple):
     """The kind of course. `per_step`: growth per step (linear_growth); `jump`: index of the first point on the new level (step_change)."""
 
     word: str
@@ -177,8 +175,7 @@ _AT_MARKS, _ELSEWHERE = 0.8, 0.2
 _TIMES = 2
 
 
-@dataclass(slots=True)
-class Tie:
+class Tie(NamedTuple):
     """Changes of a series at the marks of a kind (save, eval, epoch): the usual change at one mark, the last pair that shows it."""
 
     kind: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.model.event import Event
@@ -11,16 +11,14 @@ from diagnose.parse.model.event import Event
 Form = Literal["values", "rows", "yaml", "overrides"]
 
 
-@dataclass(slots=True)
-class Command:
+class Command(NamedTuple):
     """A launch command that the log echoes (`set -x`, a shell prompt, a launcher's own echo): its text and its line."""
 
     text: str
     witness: Witness
 
 
-@dataclass(slots=True)
-class Dump:
+class Dump(NamedTuple):
     """Settings that a program printed whole: its text without prefixes, and the place of the first character of each of its lines.
 
     `form`: values (JSON, a dict or a call as Python prints them), rows (a key, dots, a value), yaml, overrides (a list of

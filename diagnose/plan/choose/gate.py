@@ -14,7 +14,7 @@ Edits that break a constraint between settings are refused where values are chos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose import rule_files, vocabulary
 from diagnose.adapters.schema import framework_tables
@@ -33,8 +33,7 @@ from diagnose.units import Size, show
 LEARNING = frozenset(("train", "rl"))
 
 
-@dataclass(slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why a remedy is not offered; without a reason it is not worth a word. `idle`: there is only nothing to change."""
 
     reason: Text | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
@@ -18,8 +18,7 @@ from diagnose.release_spans import ReleaseSpan
 from diagnose.word_conditions import word_of
 
 
-@dataclass(slots=True)
-class EditContext:
+class EditContext(NamedTuple):
     """The documents of a job in order of precedence, its facts, and all knobs that are to change."""
 
     documents: tuple[Document, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
@@ -29,8 +30,7 @@ MAX_READ_AGAIN = 100_000
 Place = tuple[str, str, int]
 
 
-@dataclass(slots=True)
-class FileKeys:
+class FileKeys(NamedTuple):
     """One file as the adapters read it: every key with its value. `is_strict`: no quote of a script stays open, JSON is such to every
     reader."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from diagnose import vocabulary
 from diagnose.adapters.formats.settings import Document
@@ -28,8 +28,7 @@ USUAL = "base-rates"
 Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]], tuple[Edit, ...] | None]"
 
 
-@dataclass(slots=True)
-class Call:
+class Call(NamedTuple):
     """A cause that lists a remedy. `rank`: position of the cause; `listed`: position of the remedy in its list; `standing`: sum of the
     remedy's positions over the `among` leading causes that are as certain as the first."""
 

@@ -96,20 +96,29 @@ class Bench:
         return None if ledger is None or largest is None else self._held(ledger, largest)
 
     def _held(self, ledger: Ledger, moment: Moment) -> Size:
-        return moment.total + self._refused(moment) if moment.name == ledger.failing else moment.total
+        if moment.name != ledger.failing or not self._refused:
+            return moment.total
+        group, before = self._refused_group
+        return moment.total + Size.exactly(self._refused).times(min(1.0, moment.of(group).bytes / before) if before > 0 else 1)
 
-    def _refused(self, moment: Moment) -> Size:
-        """The part of the failed request that the moment does not contain yet, scaled as the terms of its group change."""
-        nothing, requested, group = Size.exactly(0), self.book.size("log.requested"), self.book.word("attribution.group")
-        was = (self.before.whole or self.before.moment(self.before.failing)) if self.before else None
-        observed = self.before.observed if self.before else None
+    @cached_property
+    def _failed(self) -> Moment | None:
+        """The moment of the failure, had the request succeeded."""
+        return (self.before.whole or self.before.moment(self.before.failing)) if self.before else None
+
+    @cached_property
+    def _refused(self) -> int:
+        """The bytes of the failed request that the ledger's moment does not hold yet."""
+        requested, observed, was = self.book.size("log.requested"), self.before.observed if self.before else None, self._failed
         if requested is None or was is None or observed is None:
-            return nothing
-        beyond = min(requested.bytes, observed.bytes + requested.bytes - was.total.bytes)  # what the ledger's moment does not hold yet
-        if beyond <= 0:
-            return nothing
-        before, now = (was.of(group).bytes, moment.of(group).bytes) if group else (0, 0)
-        return Size.exactly(beyond).times(min(1.0, now / before) if before > 0 else 1)
+            return 0
+        return max(0, min(requested.bytes, observed.bytes + requested.bytes - was.total.bytes))
+
+    @cached_property
+    def _refused_group(self) -> tuple[str, int]:
+        """The group of terms with which the failed request grows and shrinks, and the group's bytes when it failed; 0 if unknown."""
+        group = self.book.word("attribution.group") or ""
+        return group, self._failed.of(group).bytes if self._failed else 0
 
     @cached_property
     def trust(self) -> Trust:

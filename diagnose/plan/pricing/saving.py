@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.facts import FactBook, Value
 from diagnose.units import Size
 
 
-@dataclass(slots=True)
-class Saving:
+class Saving(NamedTuple):
     """The bytes that a change saves; `moment` names the moment, empty for the peak."""
 
     bytes: Size

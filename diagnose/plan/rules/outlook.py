@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.facts import Value
 from diagnose.phrases import Text
@@ -11,8 +11,7 @@ from diagnose.plan.rules.remedy import Edit, Fits
 from diagnose.units import Size
 
 
-@dataclass(slots=True)
-class Seat:
+class Seat(NamedTuple):
     """How one role fits its cards: the moment of its peak, what it needs and can use there, and the margin (negative: is missing)."""
 
     role: str
@@ -64,8 +63,7 @@ class Way:
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(slots=True)
-class Outlook:
+class Outlook(NamedTuple):
     """What `check` adds to a diagnosis.
 
     `reserved`: memory outside torch's pool (the CUDA context, communicators). `kept`: the share of the usable memory that is left free

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.facts import Value
 from diagnose.phrases import Text
@@ -28,8 +28,7 @@ class Edit:
     renamed: str | None = None
 
 
-@dataclass(slots=True)
-class Price:
+class Price(NamedTuple):
     """What a remedy costs: results, speed and effort in words of the vocabulary, and host memory on the node."""
 
     results: str
@@ -64,8 +63,7 @@ class Remedy:
     beyond: bool = False
 
 
-@dataclass(slots=True)
-class Rejected:
+class Rejected(NamedTuple):
     """A remedy that is not offered, and why."""
 
     id: str
@@ -75,8 +73,7 @@ class Rejected:
     outright: bool = False  # doing it by hand is ruled out too
 
 
-@dataclass(slots=True)
-class Rung:
+class Rung(NamedTuple):
     """One step of the ladder: once the job runs, raise this knob to `to`."""
 
     knob: str
@@ -99,8 +96,7 @@ class Plan:
     note: Text | None = None  # about the plan as a whole: that nothing less is enough, or that nothing is
 
 
-@dataclass(slots=True)
-class Question:
+class Question(NamedTuple):
     """A fact that the user is asked for. `set`: the option that answers, such as `--set data.longest_sample=N`."""
 
     fact: str
@@ -109,8 +105,7 @@ class Question:
     set: str
 
 
-@dataclass(slots=True)
-class Unsettled:
+class Unsettled(NamedTuple):
     """A cause that could not be judged, the fact that would settle it, and how to learn that fact."""
 
     rule: str

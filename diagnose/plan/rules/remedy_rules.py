@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, comparison_of, names, parse, parse_sum, to_data
@@ -23,8 +23,7 @@ Aim = Literal["list", "largest", "smallest"]
 KEEP_BATCH = "keep_batch"
 
 
-@dataclass(slots=True)
-class Choice:
+class Choice(NamedTuple):
     """Which values of the knob to try.
 
     `list`: the first of `values` that fits; a value may be a share of the current one, such as "50%". `largest`, `smallest`: the best
@@ -39,8 +38,7 @@ class Choice:
     beside: str = ""
 
 
-@dataclass(slots=True)
-class Unless:
+class Unless(NamedTuple):
     """A contraindication: if all comparisons hold, the remedy is rejected for this reason. `even_unknown`: also if it is unknown
     whether they hold, because the remedy might break the run."""
 

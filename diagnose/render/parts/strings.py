@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar, cast
+from functools import cache
+from typing import Any, TypeVar, cast
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.catalogue import Model
@@ -27,7 +29,7 @@ HARMFUL = re.compile(
 
 
 def map_texts(value: Item, change: Callable[[str], str]) -> Item:
-    """A copy with every text changed; offsets, numbers and model dimensions stay."""
+    """A value with every text changed; offsets, numbers and model dimensions stay, and parts without such a text are the same objects."""
     return cast(Item, _changed(value, change))
 
 
@@ -38,10 +40,18 @@ def _changed(value: object, change: Callable[[str], str]) -> object:
         return value
     if isinstance(value, tuple):
         parts = [_changed(part, change) for part in value]
+        if all(map(operator.is_, parts, value)):
+            return value
         return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{attribute.name: _changed(getattr(value, attribute.name), change) for attribute in fields(value)})
+        parts_by_name = {name: part for name in _names(type(value)) if (part := _changed(was := getattr(value, name), change)) is not was}
+        return replace(value, **parts_by_name) if parts_by_name else value
     return value
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(attribute.name for attribute in fields(kind))
 
 
 def harmless(text: str) -> str:

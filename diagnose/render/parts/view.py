@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
 WIDEST, NARROWEST = 110, 40
 
 
-@dataclass(slots=True)
-class View:
+class View(NamedTuple):
     """Amount and width of the output. `top`: number of remedies in full; `budget`, `rules`: show every term, every rule."""
 
     width: int = 80
