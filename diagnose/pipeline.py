@@ -11,7 +11,6 @@ from diagnose import plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
-from diagnose.budget.attribution import snapshot_failure
 from diagnose.decide import judging, regime
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
@@ -152,6 +151,8 @@ def diagnose(
 
     ledgers, attributions = accounting.account(book, event, root)
     if snapshot is not None and event is not None and root is not None and snapshot.failure is not None and not contradictions:
+        from diagnose.budget.attribution import snapshot_failure  # few jobs have snapshots: not loaded at start
+
         verdict, tensor = snapshot_failure.compare_attribution(book, ledgers, event, root, attributions)
         diagnosis = replace(diagnosis, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judging.judge(book, rules, trial)
@@ -181,6 +182,7 @@ def _explain_snapshot(
     file: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
 ) -> Diagnosis:
     """Diagnose the failure that a memory snapshot recorded. Raises UserError if it cannot be read."""
+    from diagnose.budget.attribution import snapshot_failure  # few jobs have snapshots: not loaded at start
 
     snapshot, errors = _read_snapshot(file)
     if snapshot is None:
@@ -202,7 +204,9 @@ def _read_snapshot(file: Path | Source | None) -> tuple[Snapshot | None, list[Us
 
 def _learn_snapshot(book: FactBook, snapshot: Snapshot, event: Event | None) -> list[Notice]:
     """Add the snapshot's facts to the book; those of the request only if it recorded the log's failure. Returns notices of differences."""
-    from diagnose.snapshot import snapshot_reader  # few jobs have snapshots: not loaded at start
+    # few jobs have snapshots: not loaded at start
+    from diagnose.budget.attribution import snapshot_failure
+    from diagnose.snapshot import snapshot_reader
 
     differences = snapshot_failure.different_failure_notices(snapshot, book, event)
     book.learn(snapshot_reader.facts(snapshot, request=not differences))

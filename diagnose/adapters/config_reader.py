@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from diagnose import catalogue
-from diagnose.adapters.documents.failed_command import failed_programs
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.documents.started_programs import StartedProgram, identify_programs
 from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
@@ -38,7 +37,6 @@ from diagnose.adapters.translate.framework_defaults import (
     launcher_from_file_name,
     stock_file_facts,
 )
-from diagnose.adapters.translate.model_dimensions import built_model
 from diagnose.adapters.translate.translation import translate
 from diagnose.catalogue import Model
 from diagnose.facts import Fact, FactBook, Notice, Witness
@@ -65,6 +63,8 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     programs = [start for command in reading.commands for start in _echoed_programs(command.text, command.witness, hint)]
     programs += [start for document in documents if document.form == "shell" for start in _script_programs(document, hint)]
     if len(programs) > 1:
+        from diagnose.adapters.documents.failed_command import failed_programs  # few jobs show several: not loaded at start
+
         programs = failed_programs(programs, reading)
     started, programs = len(programs), programs[:MOST_PROGRAMS]
     programs = with_script_frameworks(programs, documents)
@@ -223,7 +223,11 @@ def _framework_facts(parts: Iterable[Part], documents: Sequence[OpenDocument]) -
         for document in documents
         if document.model and (shape := _model_of_document(document))
     ]
-    models += [fact for part in parts if part.table.shape and (fact := built_model(part)) is not None]
+    sized = [part for part in parts if part.table.shape]
+    if sized:
+        from diagnose.adapters.translate.model_dimensions import built_model  # few trainers have options for sizes
+
+        models += [fact for part in sized if (fact := built_model(part)) is not None]
     return facts + models
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -23,6 +22,7 @@ from diagnose.adapters.schema.config_kinds import (
     unknown_kind_text,
 )
 from diagnose.facts import Input, Notice, Witness
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MAX_SHOWN = 500
 
 #: Hint of a command in YAML or JSON, such as the containers of a manifest.
-_MANIFEST = re.compile(r"(?:^|[\s{,-])[\"']?(?:command|cmd|args|arguments|entrypoint|run|script|commands)[\"']?[ \t]*:\s*[^\s{]")
+_MANIFEST = lazy_compile(r"(?:^|[\s{,-])[\"']?(?:command|cmd|args|arguments|entrypoint|run|script|commands)[\"']?[ \t]*:\s*[^\s{]")
 
 
 @dataclass(slots=True)

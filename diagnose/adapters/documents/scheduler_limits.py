@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.documents.started_programs import StartedProgram
@@ -11,12 +10,13 @@ from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.shell import sbatch
 from diagnose.facts import Fact, Witness
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
 
-_CONTAINERS = re.compile(r"((?:^|.*\.)(?:c|initC)ontainers\.\d+)\.resources\.limits\.(memory|nvidia\.com/gpu)$")
-_QUANTITY = re.compile(r"(\d{1,15})(\.\d{1,6})?([kKMGTP]i?)?$")
-_MANIFEST_WORDS = re.compile(r"limits|ReplicaSpecs")
-_KIND = re.compile(r"(spec\.pytorchReplicaSpecs\.(?:Master|Worker))$")
+_CONTAINERS = lazy_compile(r"((?:^|.*\.)(?:c|initC)ontainers\.\d+)\.resources\.limits\.(memory|nvidia\.com/gpu)$")
+_QUANTITY = lazy_compile(r"(\d{1,15})(\.\d{1,6})?([kKMGTP]i?)?$")
+_MANIFEST_WORDS = lazy_compile(r"limits|ReplicaSpecs")
+_KIND = lazy_compile(r"(spec\.pytorchReplicaSpecs\.(?:Master|Worker))$")
 #: Quantities of Kubernetes: powers of 1024 with an i, of 1000 without.
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 

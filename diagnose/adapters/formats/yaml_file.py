@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeGuard
 
 from diagnose.adapters.formats.config_value import MAX_BYTES, MAX_DEPTH, MAX_LEAVES, Leaf, Places, Remark, Unreadable, drop_duplicates
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
 
 if TYPE_CHECKING:
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 #: Node properties before a value: an anchor, a tag.
-_PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+(?=[^\s#])")
-_ALIAS = re.compile(r"[ \t]*:[ \t]*(\*[^\s,\[\]{}]+)")
+_PROPERTIES = lazy_compile(r"(?:[&!][^\s,\[\]{}]*[ \t]+)+(?=[^\s#])")
+_ALIAS = lazy_compile(r"[ \t]*:[ \t]*(\*[^\s,\[\]{}]+)")
 #: Plain integers that YAML 1.1 does not read as decimals: octal, base 60, hexadecimal, binary, with underscores.
-_NON_DECIMAL = re.compile(r"[-+]?(?:0[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+|[1-9][0-9]*_[0-9_]*)")
+_NON_DECIMAL = lazy_compile(r"[-+]?(?:0[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[1-9][0-9_]*(?::[0-5]?[0-9])+|[1-9][0-9]*_[0-9_]*)")
 _MAX_DIGITS = 24
 
 

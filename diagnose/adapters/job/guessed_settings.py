@@ -18,21 +18,22 @@ from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Fact, FactBook, Notice, Origin, Witness
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase, same
 
 #: Launchers that start nothing but programs of torch.
 _TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")
 _FILES = ("yaml", "json", "toml")
 #: An assignment at the start of a line of a shell script, and `: ${NAME:=value}`.
-_VARIABLE = re.compile(
+_VARIABLE = lazy_compile(
     r"^[ \t]*(?:export[ \t]+|:[ \t]+\"?\$\{)?(?P<name>[A-Za-z_]\w{0,80}):?="
     r"(?P<value>\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|[^\s\"';|&(){}]{1,400})\}?\"?[ \t]*(?:#.*)?$",
     re.MULTILINE,
 )
-_CAPITALS = re.compile(r"[A-Z][A-Z_\d]{2,}(?:\.[A-Z_\d]+)*")
+_CAPITALS = lazy_compile(r"[A-Z][A-Z_\d]{2,}(?:\.[A-Z_\d]+)*")
 _MOST_VARIABLES = 1000
 _MOST_SHOWN = 40  # keys in one sentence
-_SETTING = re.compile(r"(?<!\S)([A-Za-z_][\w.]*(?==)|[A-Z][A-Z_]*(?:\.[A-Z_\d]+)+)[= ]\s*(\S+)")
+_SETTING = lazy_compile(r"(?<!\S)([A-Za-z_][\w.]*(?==)|[A-Z][A-Z_]*(?:\.[A-Z_\d]+)+)[= ]\s*(\S+)")
 
 
 @dataclass(slots=True)

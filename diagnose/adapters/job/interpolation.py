@@ -6,22 +6,22 @@ resolver makes its key unsure.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import MAX_LEAVES, Leaf, name_of
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
+from diagnose.parse.text.lazy_re import lazy_compile
 
 #: Limits: depth of references, characters of a value, lookups per framework.
 _MAX_DEPTH = 16
 _MAX_TEXT = 4096
 _MAX_LOOKUPS = 20_000
 
-_WHOLE = re.compile(r"\$\{([^${}:]{1,300})\}")
-_INDEX = re.compile(r"\[([^\[\]]*)\]")
-_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
+_WHOLE = lazy_compile(r"\$\{([^${}:]{1,300})\}")
+_INDEX = lazy_compile(r"\[([^\[\]]*)\]")
+_NUMBER = lazy_compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
 _ARITHMETIC: Mapping[str, Callable[[float, float], float]] = {
     "product": lambda a, b: a * b,
     "sum": lambda a, b: a + b,

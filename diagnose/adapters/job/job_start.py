@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.adapters.documents.open_config import OpenDocument
-from diagnose.adapters.documents.scheduler_limits import scheduler_facts
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
@@ -19,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
-    """Visible GPUs and processes of the trainers, and placement of inference servers."""
+    """Visible GPUs and processes of the trainers, placement of inference servers, and what a scheduler was asked for."""
+    if not programs:
+        return []
+    from diagnose.adapters.documents.scheduler_limits import scheduler_facts  # many jobs show no command: not loaded at start
+
     trainers = [start for start in programs if start.trains]
     servers = [start for start in programs if start.is_server]
     facts = [fact for start in trainers for fact in _trainer_facts(start)]

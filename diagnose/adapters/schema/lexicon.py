@@ -14,6 +14,7 @@ from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.catalogue import model
 from diagnose.facts import Value
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.word_conditions import UNSET, Conditions, is_one_of, word_of
 
 #: The name under which documents that were read so have their table.
@@ -24,12 +25,12 @@ NEEDED = 2
 ANY = "*"
 #: Values that switch something off. They say less than a key beside them that switches it on.
 _OFF = (False, "disabled", "none", "fp32")
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-_HYDRA_DEFAULT = re.compile(r"defaults\.\d")
-_INTEGER = re.compile(r"\d{1,7}(?:\.0+)?")
-_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
-_SIZE = re.compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
-_FILE_ENDING = re.compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
+_WORD = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_HYDRA_DEFAULT = lazy_compile(r"defaults\.\d")
+_INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
+_HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
+_SIZE = lazy_compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
+_FILE_ENDING = lazy_compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
 
 class Guess(NamedTuple):

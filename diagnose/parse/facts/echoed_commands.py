@@ -191,7 +191,7 @@ def _allocator(text: str) -> Iterator[tuple[str, Value]]:
 
 
 _OPTION = b"--world_info="
-_CODED = re.compile(rb"([A-Za-z0-9+/_-]{8,65536}={0,2})(?![A-Za-z0-9+/_=-])")
+_CODED = lazy_compile(rb"([A-Za-z0-9+/_-]{8,65536}={0,2})(?![A-Za-z0-9+/_=-])")
 
 
 def world_info_facts(pages: Sequence[Page]) -> Iterator[Fact]:

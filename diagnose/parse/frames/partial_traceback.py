@@ -3,7 +3,6 @@ or one line of source."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from diagnose.parse.frames.tracebacks import Traceback, frames_in_lines
@@ -19,16 +18,16 @@ APART = 3  # lines between the message and its list
 BOXED = 8  # lines of source in a box of rich, and what it shows below
 
 #: pybind11 writes the frames below the words of a Python error that passed through C++, the innermost first.
-_LIST = re.compile(r"\s*At:\s*$")
+_LIST = lazy_compile(r"\s*At:\s*$")
 _LISTED = lazy_compile(r"\s{1,8}(\S[^()\n]{0,400})\((\d{1,9})\): ([\w.<>]{1,200})$")
 
 #: The lower edge of a box that rich draws round a traceback, and the line of source in it that failed.
-_EDGE = re.compile(r"\s*╰─+╯\s*$")
-_MARKED = re.compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*$")
+_EDGE = lazy_compile(r"\s*╰─+╯\s*$")
+_MARKED = lazy_compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*$")
 
-_HEAD = re.compile(r"Traceback \(most recent call last\):\s*$")
-_FENCE = re.compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
-_ENDS = re.compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
+_HEAD = lazy_compile(r"Traceback \(most recent call last\):\s*$")
+_FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
+_ENDS = lazy_compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
 
 
 def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:

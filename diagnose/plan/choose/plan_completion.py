@@ -9,7 +9,6 @@ from diagnose import vocabulary
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose.evaluation import in_commands
-from diagnose.plan.choose.growth_ladder import rungs
 from diagnose.plan.choose.plan_draft import Draft, is_hardware, is_release
 from diagnose.plan.edits import step_rows
 from diagnose.plan.edits.editability import edits_of, implied_changes
@@ -20,7 +19,7 @@ from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import ORDER, margin
 from diagnose.plan.pricing.pricer import Changes
 from diagnose.plan.pricing.spread import cards_that_do
-from diagnose.plan.rules.remedy import Edit, Plan, Remedy
+from diagnose.plan.rules.remedy import Edit, Plan, Remedy, Rung
 from diagnose.units import Size, show
 
 
@@ -39,6 +38,12 @@ def with_extras(draft: Draft, offers: Sequence[Offer], job: Job) -> Draft:
     return draft
 
 
+def _ladder(draft: Draft, job: Job) -> tuple[Rung, ...]:
+    from diagnose.plan.choose.growth_ladder import rungs  # only for plans that surely fit: not loaded at start
+
+    return rungs(draft.all, job)
+
+
 def finished(draft: Draft, job: Job) -> Plan:
     """The plan with its edits, its peak and margin, and the ladder above it."""
     bench = job.bench
@@ -55,7 +60,7 @@ def finished(draft: Draft, job: Job) -> Plan:
         predicted_peak=peak,
         margin=margin(peak, usable) if peak and usable else None,
         fits=draft.fits,
-        ladder=rungs(draft.all, job) if bench.trust == "full" and draft.fits == "yes" else (),
+        ladder=_ladder(draft, job) if bench.trust == "full" and draft.fits == "yes" else (),
         note=note(draft, peak, job) if known else None,
     )
 

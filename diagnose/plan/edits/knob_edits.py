@@ -9,11 +9,9 @@ from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
-from diagnose.adapters.job.interpolation import referenced_key
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import find_ignored_keys
 from diagnose.adapters.schema.table_types import Key, Table
-from diagnose.adapters.shell.shell_text import dialect_of
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
@@ -48,7 +46,11 @@ def _quote_for_shell(edit: Edit, documents: Sequence[Document]) -> Edit:
     """The edit with double quotes instead of single ones, which are no quotes for the Windows command shell."""
     commands = (document for document in documents if document.form in ("shell", "command"))
     document = next((document for document in commands if document.name == edit.target), None)
-    if document is None or edit.to is None or edit.to[:1] != "'" or dialect_of(document.text) != "cmd":
+    if document is None or edit.to is None or edit.to[:1] != "'":
+        return edit
+    from diagnose.adapters.shell.shell_text import dialect_of  # only what is quoted in a command needs it
+
+    if dialect_of(document.text) != "cmd":
         return edit
     escaped = "".join(shlex.split(edit.to)).replace('"', '\\"')
     return replace(edit, to=f'"{escaped}"')
@@ -97,6 +99,8 @@ def _follow_reference(context: EditContext, document: Document, edit: Edit) -> E
     entry = next((entry for entry in document.entries if entry.key == edit.key), None)
     if entry is None or edit.to is None or "${" not in entry.written or not framework_tables.table(document.framework).interpolates:
         return edit
+    from diagnose.adapters.job.interpolation import referenced_key  # few frameworks use OmegaConf
+
     target = referenced_key(entry.written)
     holder = next((candidate for candidate in document.entries if target and name_of(candidate.key) == target), None)
     entries = [candidate for owner in context.documents if owner.framework == document.framework for candidate in owner.entries]

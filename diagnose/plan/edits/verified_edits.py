@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.patch.verification import EditCheck
-from diagnose.plan.rules.outlook import Way
 from diagnose.plan.rules.remedy import Edit, Plan, Remedy
+
+if TYPE_CHECKING:
+    from diagnose.plan.rules.outlook import Way
 
 
 def verified(remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document]) -> tuple[tuple[Remedy, ...], Plan | None]:

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch import patch_variables
 from diagnose.plan.patch.patch_places import Splice, key_start, line_end, line_start, neighbour, newline
 from diagnose.plan.rules.remedy import Edit
 
 #: A line continuation: of sh (backslash), cmd (^) or PowerShell (backquote).
-_CONTINUED = re.compile(r"[ \t]*([\\^`])[ \t]*\r?\n")
+_CONTINUED = lazy_compile(r"[ \t]*([\\^`])[ \t]*\r?\n")
 
 
 def option_end(entry: Entry) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from diagnose.adapters.formats.config_value import LINE_BREAKS, Places
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
+from diagnose.parse.text.lazy_re import lazy_compile
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -22,7 +22,7 @@ class Splice:
 
 
 #: What may follow an item of a comma-separated list on its line: a comma, a comment.
-_TRAIL = re.compile(r"[ \t]*(,)?[ \t]*(?:(?:#|//)[^\n]*?)?(?=\r?\n|\r?$)")
+_TRAIL = lazy_compile(r"[ \t]*(,)?[ \t]*(?:(?:#|//)[^\n]*?)?(?=\r?\n|\r?$)")
 
 
 def last_name(key: str) -> str:

@@ -8,13 +8,14 @@ from functools import lru_cache
 
 from diagnose.adapters.formats.config_value import Places
 from diagnose.adapters.formats.settings import Document, Entry
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, neighbour, newline
 from diagnose.plan.rules.remedy import Edit
 
 _NAME = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
-_PATH = re.compile(rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*")
-_LAST = re.compile(rf"{_NAME}(?=[ \t]*=)")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_PATH = lazy_compile(rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*")
+_LAST = lazy_compile(rf"{_NAME}(?=[ \t]*=)")
+_BARE = lazy_compile(r"[A-Za-z0-9_-]+")
 
 
 def remove_key(document: Document, entry: Entry) -> Splice:

@@ -9,11 +9,11 @@ from diagnose.adapters.formats import yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.shell.shell_text import dialect_of
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, newline
 from diagnose.plan.rules.remedy import Edit
 
-_CONTAINER = re.compile(r"(?:^|.*\.)containers\.\d+$")
+_CONTAINER = lazy_compile(r"(?:^|.*\.)containers\.\d+$")
 
 
 def is_variable(document: Document, edit: Edit) -> bool:
@@ -110,6 +110,7 @@ def _unquote(value: str) -> str:
 
 def _export_line(text: str, name: str, value: str) -> Splice:
     """The assignment in the script's shell, on a line after the comments that the script begins with."""
+    from diagnose.adapters.shell.shell_text import dialect_of  # only plans with variables need it
 
     dialect = dialect_of(text)
     if dialect == "bash" and "\n" not in text.strip("\r\n"):  # one command

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from diagnose.adapters.formats.settings import Document, Entry
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch.patch_places import Splice, after_item, gap_before, key_start, line_end, line_start, neighbour, newline
 from diagnose.plan.rules.remedy import Edit
 
 #: What separates two keys in flow style.
-_COMMA = re.compile(r"(?:\s|#[^\n]*|//[^\n]*)*,(?:\s|#[^\n]*|//[^\n]*)*")
+_COMMA = lazy_compile(r"(?:\s|#[^\n]*|//[^\n]*)*,(?:\s|#[^\n]*|//[^\n]*)*")
 #: What stands before a key that is written as `? key`.
-_KEY_MARK = re.compile(r"([ ]*(?:- +)*)\? +")
+_KEY_MARK = lazy_compile(r"([ ]*(?:- +)*)\? +")
 
 #: Keys to insert below one block: name to value as written, or to the keys of a new block.
 Tree = dict[str, "str | Tree"]

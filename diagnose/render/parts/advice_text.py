@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from diagnose import vocabulary
 from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Lang
 from diagnose.plan.rules.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
@@ -36,8 +36,8 @@ FITTING = ("yes", "likely")
 UNRELIABLE = ("below", "above", "lacks")
 
 #: A path with a drive, as Windows prints it in a traceback; the prompt of its newer shell.
-_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
-_PROMPT = re.compile(r"\bPS [A-Za-z]:\\[^>]{0,300}>")
+_DRIVE = lazy_compile(r"[A-Za-z]:[\\/]")
+_PROMPT = lazy_compile(r"\bPS [A-Za-z]:\\[^>]{0,300}>")
 
 #: How each shell sets NAME to VALUE. Where only Windows is known, both forms: neither shell accepts the other's.
 _FORMS = {

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.catalogue import Model
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
 
 Item = TypeVar("Item")
@@ -20,10 +21,10 @@ Item = TypeVar("Item")
 UNTOUCHED = (Document, Model, Size)
 
 #: Terminal sequences: CSI, OSC and other strings with their terminator, two-character escapes.
-ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]")
+ESCAPE = lazy_compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]")
 
 #: Characters that move the cursor, hide, or turn the direction of text.
-HARMFUL = re.compile(
+HARMFUL = lazy_compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
 )
 
