@@ -44,6 +44,8 @@ def compile_into(folder: Path) -> None:
 
         for path in sorted((ROOT / "rules").iterdir()):
             rule_files.table(path.stem)
+        for path in sorted((ROOT / "rules" / "phrases").glob("*.yaml")):
+            rule_files.table(f"phrases/{path.stem}")
         for path in sorted((ROOT / "grammars").glob("*.lark")):
             rule_files.parser(path.stem)
         catalogue.model("any")  # builds the index of names

@@ -15,24 +15,29 @@ from diagnose.version import __version__
 def recall(name: str, build: Callable[[], bytes], files: Iterable[Path | str], shipped: Path) -> bytes:
     """The bytes that `build` makes of `files`: from the wheel (folder `shipped`), else from the cache if neither the files nor the code
     changed since, else built now and cached. Without a safe folder for the cache it is built each time."""
-    try:
-        return (shipped / name).read_bytes().partition(b"\n")[2]
-    except OSError:
-        pass
+    kept = _read(f"{shipped}/{name}")
+    if kept is not None:
+        return kept.partition(b"\n")[2]
     folder = private_folder()
     if folder is None:
         return build()
     key = _fingerprint(files)
-    path = folder / f"{crc32(bytes(shipped)):08x}.{name}"  # a file per checkout
-    try:
-        header, _, body = path.read_bytes().partition(b"\n")
-        if header == _header(key, body):
-            return body
-    except OSError:
-        pass
+    path = f"{folder}/{crc32(bytes(shipped)):08x}.{name}"  # a file per checkout
+    header, _, body = (_read(path) or b"").partition(b"\n")
+    if header == _header(key, body):
+        return body
     body = build()
-    _write_atomically(path, _header(key, body) + b"\n" + body)
+    _write_atomically(Path(path), _header(key, body) + b"\n" + body)
     return body
+
+
+def _read(path: str) -> bytes | None:
+    """A file's bytes, None where there is none. (A text, since each start reads some forty and creating Paths takes as long.)"""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read()
+    except OSError:
+        return None
 
 
 def _header(key: bytes, body: bytes) -> bytes:

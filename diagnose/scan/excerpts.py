@@ -48,7 +48,7 @@ class Excerpt:
         return self.offset <= offset < self.offset + len(self.raw)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Window:
     """A window being filled: its bytes are `offset` to `end` of the input; with number and offset of its first line, and its hits."""
 

@@ -36,7 +36,7 @@ _MOST_SHOWN = 40  # keys in one sentence
 _SETTING = lazy_compile(r"(?<!\S)([A-Za-z_][\w.]*(?==)|[A-Z][A-Z_]*(?:\.[A-Z_\d]+)+)[= ]\s*(\S+)")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class GuessedSettings:
     """What was read by names alone: facts, the documents that hold them, and a notice for each text."""
 

@@ -24,7 +24,7 @@ _CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 _MAX_FILES = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class MissingFiles:
     """Files that are named and not given: DeepSpeed's, the trainer's, the launcher's, with the knobs that they leave unknown."""
 

@@ -71,7 +71,7 @@ class Key:
         return not entry or not self.entry or (bool(matching) if included else not matching)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Table:
     """One file of rules/frameworks, with what it inherits."""
 

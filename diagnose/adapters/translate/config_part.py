@@ -14,7 +14,7 @@ from diagnose.facts import Fact, Notice, Origin, Witness
 MAX_SHOWN = 500
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Part:
     """The leaves of one framework in one config or command, and how to cite them.
 
@@ -63,7 +63,7 @@ class Part:
         return Witness(place.source, place.line, column, line[leaf.column - 1 :][:MAX_SHOWN], leaf.key)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Translation:
     """The result for one part. `settled`: knobs that it sets, even to an unknown value."""
 

@@ -18,7 +18,7 @@ ROUND = 31
 BAR = 0.02
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Trial:
     """What was held against one request: the tensors of the run, the numbers they were evaluated with (`rounds`, of which those from
     `guessed` on have lengths that nobody set), and how many times all of it was done with other dimensions or allocators."""

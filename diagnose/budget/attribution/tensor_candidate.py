@@ -26,7 +26,7 @@ SNAPSHOT_REQUEST = "snapshot.request"
 PICKLED = 0.1
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Query:
     """A failed request: tensors of `low` to `high` bytes print as it. `widths`: bytes per element of computed values (`compute`), weights
     and gradients, where the settings say."""

@@ -67,15 +67,14 @@ _OPERATORS: dict[str, tuple[int, Callable[[float, float], float], bool]] = {
 
 
 class Formula(NamedTuple):
-    """A parsed formula: `evaluate` computes it, `template` shows it in figures."""
+    """A parsed formula: `evaluate` computes it, `figures` shows it in figures."""
 
     symbols: str
     names: tuple[str, ...]
-    template: str
     evaluate: _Step
 
     def figures(self, values: Values) -> str:
-        return self.template.format_map({name: _format_number(values[name]) for name in self.names})
+        return _template(self.symbols).format_map({name: _format_number(values[name]) for name in self.names})
 
 
 def _format_number(number: Number) -> str:
@@ -97,8 +96,13 @@ def formula(symbols: str) -> Formula:
         position = match.end()
     step = _Reader(tokens, symbols).whole()
     names = tuple(dict.fromkeys(text for kind, text in tokens if kind == "name" and text not in _FUNCTIONS))
-    template = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda name: name[0] if name[0] in _FUNCTIONS else "{" + name[0] + "}", symbols)
-    return Formula(symbols, names, template, step)
+    return Formula(symbols, names, step)
+
+
+@cache
+def _template(symbols: str) -> str:
+    """A formula with its letters as placeholders; most formulas are computed without being shown."""
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda name: name[0] if name[0] in _FUNCTIONS else "{" + name[0] + "}", symbols)
 
 
 class _Reader:

@@ -21,7 +21,7 @@ from diagnose.ternary import Truth
 from diagnose.traits import Traits, traits_of
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Setup:
     """One role of one job in numbers. `values` are the letters of the formulas (docs/memory.md); a missing letter is unknown. `given` is
     the job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those in its process,

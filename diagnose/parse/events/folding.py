@@ -149,7 +149,7 @@ def _add_evidence(first: PlacedMessage, second: PlacedMessage) -> None:
 # -- equal failures of several processes
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Equal:
     """Equal failures of several processes: the first, the others, and their identities as far as all of them state these."""
 

@@ -55,7 +55,7 @@ _REPEATED = lazy_compile(r"\[repeated (\d{1,6})x across cluster\]")
 _GAVE_UP = "No executable batch size found"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PlacedMessage:
     """A message and its place in the logs. `order` sorts it among the messages of the job."""
 

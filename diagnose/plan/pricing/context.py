@@ -78,7 +78,7 @@ class Offer:
         return self.call is not None and not self.call.cause.also_true
 
 
-@dataclass
+@dataclass(eq=False)
 class Job:
     """One failed job as the planner sees it: facts, ledgers, judged causes and documents."""
 

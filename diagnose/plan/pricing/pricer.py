@@ -36,7 +36,7 @@ LENGTHS = (1, 4, 8)
 ROLLOUT = ("generate", "weight_sync")
 
 
-@dataclass
+@dataclass(eq=False)
 class Bench:
     """Prices changes of one job. The job itself is fixed, so that everything derived from it alone is computed once."""
 

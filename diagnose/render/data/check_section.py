@@ -3,12 +3,14 @@
 Annotations are evaluated here (no `from __future__ import annotations`), see `part`.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from diagnose.phrases import Text
-from diagnose.plan.rules import outlook
 from diagnose.plan.rules.remedy import Fits
 from diagnose.render.data.part import Edit, Part, Size, Value, at, itself
+
+if TYPE_CHECKING:
+    from diagnose.plan.rules import outlook
 
 
 class Seat(Part):
@@ -57,7 +59,7 @@ class Way(Part):
     edits: list[Edit]
 
 
-def _name(way: outlook.Way) -> Text:
+def _name(way: "outlook.Way") -> Text:
     from diagnose.render.parts.outlook_view import way_name  # only `check` has an outlook
 
     return Text(way_name(way, "en"), way_name(way, "zh"))
