@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from cases import CORPUS, shared
+from cases import CORPUS, shared, without_advice
 
 from diagnose import check
 from diagnose.diagnosis import Diagnosis
@@ -34,6 +34,10 @@ def files(name: str) -> list[Path]:
 
 @cache
 def checked(name: str) -> Diagnosis:
-    """What the files say and need, without how far their settings can be raised."""
-    label = f"checked {name.replace('/', ' ')}"
-    return shared(label, lambda: check(files(name), **wanted(name).get("options", {}), frontier=False))
+    """What the files say and need, without advice and without how far their settings can be raised."""
+
+    def read() -> Diagnosis:
+        with without_advice():
+            return check(files(name), **wanted(name).get("options", {}), frontier=False)
+
+    return shared(f"checked {name.replace('/', ' ')}", read)

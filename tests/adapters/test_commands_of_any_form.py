@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
-from cases import CORPUS
+from cases import CORPUS, without_advice
 from checkout import ROOT
 from collected import for_each
+from sweep import sample
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
@@ -38,6 +39,12 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 @cache
+def read_case(name: str) -> Diagnosis:
+    """What is read of a case, without advice."""
+    with without_advice():
+        return diagnosed(name)
+
+
 def diagnosed(name: str) -> Diagnosis:
     case = CASES[name]
     if case["as"] == "page":
@@ -49,7 +56,7 @@ def diagnosed(name: str) -> Diagnosis:
 
 @for_each("name", CASES)
 def test_what_a_command_says_is_read(name: str) -> None:
-    case, diagnosis = CASES[name], diagnosed(name)
+    case, diagnosis = CASES[name], read_case(name)
     book = FactBook(diagnosis.facts)
     read = {knob: f"{size.bytes / 2**30:g}GiB" if isinstance(size := book.value(knob), Size) else size for knob in case.get("reads", {})}
     assert read == case.get("reads", {})
@@ -59,10 +66,16 @@ def test_what_a_command_says_is_read(name: str) -> None:
     assert set(case.get("says", ())) <= {notice.code for notice in diagnosis.notices}
 
 
+@for_each("name", sample(list(CASES), 10))
+def test_a_command_is_advised_on(name: str) -> None:
+    """Without the failure of a rule."""
+    assert not diagnosed(name).judgement.faults
+
+
 @for_each("name", [name for name, case in CASES.items() if case["as"] not in ("page", "log")])
 def test_an_edit_changes_nothing_but_the_value_where_it_stands(name: str) -> None:
     """Or no edit of the file is offered, where the value is made of several places."""
-    case, diagnosis = CASES[name], diagnosed(name)
+    case, diagnosis = CASES[name], read_case(name)
     for document in diagnosis.documents:
         for entry in document.entries:
             if "train.micro_batch_size" in entry.knobs and "train.micro_batch_size" in case.get("reads", {}) and entry.start < entry.end:

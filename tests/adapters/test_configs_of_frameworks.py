@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from collected import for_each
-from configs import NAMES, checked, wanted
+from configs import NAMES, checked, files, wanted
+from sweep import sample
 
-from diagnose import rule_files
+from diagnose import check, rule_files
 
 
 @cache
@@ -47,6 +48,13 @@ def test_a_config_is_read(name: str) -> None:
     ignored = {fact["value"] for name in ("config.ignored_key", "config.unknown_key") for fact in said.get(name, [])}
     found += [f"{key} is not said to be ignored, only {sorted(ignored)}" for key in want.get("ignored", []) if key not in ignored]
     assert not found, "\n".join(found)
+
+
+@for_each("name", sample(NAMES, 15))
+def test_a_config_is_advised_on(name: str) -> None:
+    """Without the failure of a rule."""
+    found = check(files(name), **wanted(name).get("options", {}))
+    assert not found.judgement.faults and found.outlook is not None
 
 
 @for_each("name", NAMES)
