@@ -1,7 +1,7 @@
 """Python programs with `oomdoctor` in them as processes, forked from one that has imported it: a fifth of the CPU of a start.
 
 Descriptors, folder, environment, limits, signals and exit status are each process's own. What an interpreter does before the program's
-first line is not tested: a test of closed streams, missing packages or Python's own variables starts one.
+first line is not tested: a test of closed streams, of packages that are missing at the start or of Python's own variables starts one.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Any
 
 import httpx
 from cases import CORPUS
+from forked import ENTRY, forked
 
 CASE = CORPUS / "llamafactory-6800"
 LOG = (CASE / "error.log").read_text(encoding="utf-8")
@@ -25,7 +26,6 @@ CONFIGS = [
     {"name": "ds_z3_config.json", "text": (CASE / "ds_z3_config.json").read_text(encoding="utf-8")},
 ]
 SHORT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB."
-ENTRY = "from diagnose.surfaces.cli.entry import run; run()"
 STARTS = 60.0
 PROBLEM = "application/problem+json"
 
@@ -100,7 +100,5 @@ def is_problem(answer: httpx.Response, status: int) -> dict[str, Any]:
 
 
 def command(*words: str, before: str = "") -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "LC_ALL": "C.UTF-8"}
-    return subprocess.run(
-        [sys.executable, "-c", f"{before}\n{ENTRY}", *words], capture_output=True, text=True, env=env, timeout=60, check=False
-    )
+    """A command that ends by itself, after some lines of Python."""
+    return forked(f"{before}\n{ENTRY}", *words, cwd=Path(__file__).parent)

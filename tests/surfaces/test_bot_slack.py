@@ -26,9 +26,10 @@ import httpx
 import pytest
 from chatting import Answer, Call, Fake, Kept, always, as_json, faked
 from collected import for_each
+from forked import ENTRY
 from hypothesis import given
 from hypothesis import strategies as st
-from serving import CONFIGS, ENTRY, LOG, SHORT, command, serving
+from serving import CONFIGS, LOG, SHORT, command, serving
 from slack_bolt import App
 from slack_sdk.signature import SignatureVerifier
 

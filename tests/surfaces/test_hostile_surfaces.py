@@ -21,8 +21,6 @@ from attacks import EVERYTHING, MESSAGE, ORDERS, config, log
 from collected import for_each
 from forked import ENTRY, forked
 from listening import listening
-from mcp import Client, StdioServerParameters, stdio_client
-from mcp_types import TextContent
 from serving import Server, post, reply, serving
 from sweep import sample
 
@@ -90,6 +88,8 @@ def test_the_page_and_the_api() -> None:
 
 def test_an_agent() -> None:
     """Orders in a log reach the model as the log's words between marks, or not at all; tools and their results stay the same."""
+    from mcp_types import TextContent
+
     calm, evil = asyncio.run(_asked(log("nothing of note"), log(EVERYTHING)))
     words = "\n".join(part.text for part in evil.content if isinstance(part, TextContent))
     assert "4.64 GiB" in words and harmless(words)
@@ -101,6 +101,8 @@ def test_an_agent() -> None:
 
 async def _asked(*logs: str) -> list[Any]:
     """The answers; the tools are what they were after each."""
+    from mcp import Client, StdioServerParameters, stdio_client  # half a second, in the worker that needs it
+
     program = StdioServerParameters(command=sys.executable, args=["-c", ENTRY, "mcp"], env=ENVIRONMENT)
     answers = []
     async with Client(stdio_client(program)) as client:

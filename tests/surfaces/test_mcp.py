@@ -11,25 +11,26 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from cases import CORPUS
 from collected import for_each
+from forked import ENTRY
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import CallToolResult, TextContent
-from serving import CONFIGS, ENTRY, LOG, Server, command, is_problem, post, serving
+from serving import CONFIGS, LOG, Server, command, is_problem, post, serving
 from serving import SHORT as MESSAGE
 
 from diagnose.render.data.typed_report import Report, model
 from diagnose.surfaces.server.json_text import without_lone_surrogates
-from diagnose.surfaces.server.mcp_tools import build_server
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import WorkerPool
+
+if TYPE_CHECKING:  # half a second, in the worker that needs it
+    from mcp import Client
+    from mcp_types import CallToolResult
 
 JOB: dict[str, Any] = {"configs": CONFIGS, "gpu": "V100-32GB", "gpus": 8}
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -42,11 +43,16 @@ def crew() -> Iterator[WorkerPool]:
     held.close()
 
 
-server_of = cache(build_server)
+@cache
+def server_of(crew: WorkerPool, **options: Any) -> Any:
+    from diagnose.surfaces.server.mcp_tools import build_server
+
+    return build_server(crew, **options)
 
 
 def talk(crew: WorkerPool, say: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
     """What a conversation with a server in memory returns."""
+    from mcp import Client
 
     async def conversation() -> Any:
         async with Client(server_of(crew, **options)) as client:
@@ -56,6 +62,8 @@ def talk(crew: WorkerPool, say: Callable[[Client], Awaitable[Any]], **options: A
 
 
 def call(crew: WorkerPool, tool: str, /, _options: dict[str, Any] | None = None, **arguments: Any) -> CallToolResult:
+    from mcp_types import CallToolResult
+
     result = talk(crew, lambda client: client.call_tool(tool, arguments), **(_options or {}))
     assert isinstance(result, CallToolResult)
     return result
@@ -63,6 +71,8 @@ def call(crew: WorkerPool, tool: str, /, _options: dict[str, Any] | None = None,
 
 def said(result: CallToolResult) -> str:
     """The words of a result."""
+    from mcp_types import TextContent
+
     [content] = result.content
     assert isinstance(content, TextContent)
     return content.text
@@ -173,6 +183,8 @@ def test_what_is_wrong_is_told_to_the_model(crew: WorkerPool, tool: str, argumen
 
 
 def test_a_resource_that_does_not_exist(crew: WorkerPool) -> None:
+    from mcp import MCPError
+
     async def read(client: Client) -> str:
         with pytest.raises(MCPError) as refused:
             await client.read_resource("oomdoctor://rules/no-such-rule")
@@ -221,6 +233,8 @@ def test_a_diagnosis_that_takes_too_long_is_an_error(crew: WorkerPool) -> None:
 
 def test_standard_input_and_output() -> None:
     """As an agent starts it."""
+    from mcp import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
 
     async def conversation() -> tuple[Any, Any]:
         program = StdioServerParameters(command=sys.executable, args=["-c", ENTRY, "mcp"], env=dict(os.environ))
@@ -261,6 +275,8 @@ def over_http() -> Iterator[Server]:
 
 
 def test_streamable_http(over_http: Server) -> None:
+    from mcp import Client
+
     assert over_http.url.endswith("/mcp")
 
     async def conversation() -> Any:

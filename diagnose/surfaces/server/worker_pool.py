@@ -92,10 +92,13 @@ class WorkerPool:
         """Start all processes and wait until they are ready. Raises UserError where they do not start."""
         loop = asyncio.get_running_loop()
         gate = threading.Barrier(self._count)
-        try:
-            await asyncio.gather(*(loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)))
-        except (Lost, OSError) as error:
-            raise UserError(phrase("remote.no_workers", why=str(error)), "", phrase("remote.fewer_workers")) from error
+        starts = [loop.run_in_executor(self._threads, self._start_worker, gate) for _ in range(self._count)]
+        # for all of them: asyncio prints a traceback of an exception that nobody asks for
+        for error in await asyncio.gather(*starts, return_exceptions=True):
+            if isinstance(error, (Lost, OSError)):
+                raise UserError(phrase("remote.no_workers", why=str(error)), "", phrase("remote.fewer_workers")) from error
+            if error is not None:
+                raise error
 
     async def answer(self, question: Question) -> Answer:
         """The answer of the next free process. Raises Overloaded (also while the pool closes), Stopped or Lost."""
