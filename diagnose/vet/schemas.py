@@ -501,35 +501,46 @@ class ReleaseWords(Row):
     downgrade: str
 
 
-class Pseudo(Row):
-    """Counts that stand in where few failures were labelled: diagnose/plan/choose/base_rates.py."""
-
-    regime: float
-    none: float
-
-
 class Costs(Row):
-    """What trying a remedy costs: diagnose/plan/choose/base_rates.py."""
+    """What trying a remedy costs, and what labelled failures tell of another one: diagnose/plan/choose/base_rates.py."""
 
     run: float
     results: dict[str, float]
     speed: dict[str, float]
     effort: dict[str, float]
-    pseudo: Pseudo
+    pseudo: float
+    alike: dict[str, float]
     wasted: float
 
 
 class CureCount(Row):
+    """Counts of benchmarks/base_rates.py, by regime, phase and cause."""
+
     of: int
-    helped: dict[str, int]
-    harmed: dict[str, int]
+    helped: dict[str, float]
+    harmed: dict[str, float]
 
 
-class CuresOfRegime(Row):
-    """Counts of benchmarks/base_rates.py."""
+class Evidence(Row):
+    weight: int
+    when: list[str] = []
+    unknown: list[str] = []
 
-    phases: dict[str, CureCount]
-    causes: dict[str, CureCount]
+
+class PriorPseudo(Row):
+    regime: float
+    unseen: float
+
+
+class Hypotheses(Row):
+    """Evidence for and against each cause, in decibans: diagnose/decide/hypotheses.py."""
+
+    rules: dict[str, int]
+    pseudo: PriorPseudo
+    evidence: dict[str, list[Evidence]]
+    own: list[str]
+    large: list[str]
+    small: list[str]
 
 
 class RegimeFrame(Row):
@@ -575,6 +586,8 @@ class Vocabulary(Row):
     needs_evidence: list[str]
     opposites: list[list[str]]
     over_cards: list[str]
+    own_scripts: list[str]
+    any_program: list[str]
     releases: ReleaseWords
     bad_release: str
     puts_right: list[str]
@@ -1224,7 +1237,8 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "card_tables": list[CardTable],
         "chats": dict[str, Chat],
         "costs": Costs,
-        "cures": dict[str, CuresOfRegime],
+        "cures": dict[str, dict[str, dict[str, CureCount]]],
+        "hypotheses": Hypotheses,
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],

@@ -83,9 +83,15 @@ def test_no_failure_is_without_a_next_step(before: str, regime: str) -> None:
     assert regime != "serve" or not any(word in words for word in ("micro batch", "gradient", "optimizer"))
 
 
-def test_rates_are_of_the_regime_and_never_mix_host_and_card() -> None:
-    assert "lower_micro_batch" in base_rates.rates("train", "forward")
-    card, host = (list(base_rates.rates("train", phase)) for phase in ("forward", "host"))
-    assert host[0] == "more_host_ram" and "more_host_ram" not in card[:10] and "gradient_checkpointing" not in host
-    assert all(rate > 0 for rate in base_rates.rates("serve", "kv_cache").values())
-    assert base_rates.rates("nobody", "forward") == {}
+def usual(**facts: str) -> list[str]:
+    """The remedies that are most likely to help, the likeliest first."""
+    (rates,) = base_rates.rates(job(**facts)).values()
+    return list(rates)
+
+
+def test_what_helps_is_of_the_regime_and_never_mixes_host_and_card() -> None:
+    card, host = usual(run__regime="train", log__phase="forward"), usual(run__regime="train", log__on_card="disabled")
+    assert "lower_micro_batch" in card[:3] and "more_host_ram" not in card[:10]
+    assert "more_host_ram" in host[:2] and "gradient_checkpointing" not in host
+    assert not {"lower_max_model_len", "tensor_parallel"}.isdisjoint(usual(run__regime="serve", log__phase="kv_cache")[:3])
+    assert usual(run__regime="nobody") == []

@@ -1,57 +1,64 @@
-"""What helps most often in a regime (rules/cures.yaml, rules/costs.yaml): the list for failures whose cause nothing tells."""
+"""What is most likely to help where no cause is known for sure: how often each remedy cured labelled failures of each cause
+(rules/cures.yaml), times how likely the causes are, over what trying it costs (rules/costs.yaml)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from diagnose import rule_files, vocabulary
+from diagnose.decide import hypotheses
+from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.phrases import phrase, same
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
 #: How many remedies the list has, and how many are tried for it.
-ENTRIES, TRIED = 3, 14
+ENTRIES, TRIED = 3, 20
 
 #: Where nobody knows the regime: what to try if it trains, and if it does not.
 EITHER = ("train", "infer")
 
 
 def usual(job: Job) -> Verdict:
-    """A verdict that calls for what helps most often in this regime and phase: no cause, and no proof of one."""
-    words = list(dict.fromkeys(word for regime in regimes(job) for word in list(rates(regime, phase(job)))[:TRIED]))
+    """A verdict that calls for what is most likely to help: no cause, and no proof of one."""
+    words = list(dict.fromkeys(word for rate in rates(job).values() for word in list(rate)[:TRIED]))
     nothing = same("")
     return Verdict(USUAL, "unknown", "likely", "", None, phrase("plan.usual"), nothing, None, True, (), tuple(words), "")
 
 
-def regimes(job: Job) -> tuple[str, ...]:
-    return EITHER if job.regime == "unknown" else (job.regime,)
-
-
-def phase(job: Job) -> str:
-    """The phase as the table has it."""
-    return "host" if job.on_host else job.book.word("log.phase") or "unknown"
-
-
-def rates(regime: str, phase: str) -> dict[str, float]:
-    """How often each remedy cured a labelled failure of this regime and phase, less a part of how often it was useless or harmful;
-    the best first.
-    Where few were labelled in this phase, those of the whole regime stand in; host memory and cards are never mixed."""
-    phases: Mapping[str, Any] = rule_files.table("cures").get(regime, {}).get("phases", {})
-    pseudo = rule_files.table("costs")["pseudo"]
-    own = phases.get(phase, {"of": 0, "helped": {}, "harmed": {}})
-    alike = [entry for name, entry in phases.items() if (name == "host") == (phase == "host")]
-    words = {word for entry in alike for word in entry["helped"]}
-    of = sum(entry["of"] for entry in alike) + pseudo["none"]
+def rates(job: Job) -> dict[str, dict[str, float]]:
+    """By regime that may be meant how likely each remedy is to cure this failure, the likeliest first."""
+    regimes = EITHER if job.regime == "unknown" else (job.regime,)
     found = {}
-    for word in words:
-        whole = sum(_net(entry, word) for entry in alike) / of
-        found[word] = (_net(own, word) + pseudo["regime"] * whole) / (own["of"] + pseudo["regime"])
+    for regime in regimes:
+        book = job.book if regime == job.regime else job.book.changed({"run.regime": regime})
+        found[regime] = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
+    return found
+
+
+def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str, float]:
+    """How likely each remedy is to cure a failure of this regime and phase whose causes have these probabilities, less a part of how
+    likely it is to be useless or harmful; the best first. Labelled failures count the more the more alike they are."""
+    costs = rule_files.table("costs")
+    of, net = dict.fromkeys(causes, costs["pseudo"]), dict[tuple[str, str], float]()
+    for other, phases in rule_files.table("cures").items():
+        kin = "same" if other == regime else "kin" if (other in LEARNING) == (regime in LEARNING) else "other"
+        for name, entries in phases.items():
+            if (name == "host") != (phase == "host"):
+                continue
+            alike = costs["alike"][kin] * (1.0 if name == phase else costs["alike"]["phase"])
+            for cause, entry in entries.items():
+                if cause not in of:
+                    continue
+                of[cause] += alike * entry["of"]
+                for word, count in entry["helped"].items():
+                    net[cause, word] = net.get((cause, word), 0.0) + alike * count
+                for word, count in entry["harmed"].items():
+                    net[cause, word] = net.get((cause, word), 0.0) - alike * costs["wasted"] * count
+    found: dict[str, float] = {}
+    for (cause, word), sum_ in net.items():
+        found[word] = found.get(word, 0.0) + causes[cause] * sum_ / of[cause]
     return {word: rate for word, rate in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) if rate > 0}
-
-
-def _net(entry: Mapping[str, Any], word: str) -> float:
-    return float(entry["helped"].get(word, 0) - rule_files.table("costs")["wasted"] * entry["harmed"].get(word, 0))
 
 
 def cost(offer: Offer) -> float:
@@ -67,22 +74,24 @@ def is_usual(offer: Offer) -> bool:
 
 def listed(offers: Sequence[Offer], job: Job) -> list[Offer]:
     """The entries of the list: those of the usual remedies that pass, by benefit and cost; in an unknown regime two for each."""
-    best = {regime: rates(regime, phase(job)) for regime in regimes(job)}
+    best = list(rates(job).values())
     if len(best) == 1:
-        (rate,) = best.values()
-        return _best(offers, rate)[:ENTRIES]
+        return _best(offers, best[0], job)[:ENTRIES]
     found: list[Offer] = []
-    for rate in best.values():
-        found += [offer for offer in _best(offers, rate) if offer.id not in [other.id for other in found]][:2]
+    for rate in best:
+        found += [offer for offer in _best(offers, rate, job) if offer.id not in [other.id for other in found]][:2]
     return found
 
 
-def _best(offers: Sequence[Offer], rate: Mapping[str, float]) -> list[Offer]:
-    able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer)]
+def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
+    able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job)]
     return sorted(able, key=lambda offer: -rate[offer.id] / cost(offer))
 
 
-def is_blind_guess(offer: Offer) -> bool:
+def is_blind_guess(offer: Offer, job: Job) -> bool:
     """Whether it answers something that evidence would have to show, and no rule for this regime proposes it all the same."""
     of_regime = any(name == "run.regime" for line in offer.rule.where for name in line.names)
+    nobody_knows = job.book.word("train.framework") is None and job.regime in vocabulary.having("own_scripts")
+    if nobody_knows and not offer.remedy.edits and offer.id not in vocabulary.having("any_program"):
+        return True
     return offer.id in vocabulary.having("needs_evidence") and not of_regime

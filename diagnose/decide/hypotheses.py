@@ -1,0 +1,84 @@
+"""How likely each cause is: its rate among labelled failures of the regime and phase, times the evidence (rules/hypotheses.yaml).
+
+Probabilities are over what filled the memory: exactly one of the causes is taken to be true. Evidence adds in decibans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from diagnose import rule_files
+from diagnose.decide.comparison import holds
+from diagnose.decide.expression import Comparison, comparison_of, parse, to_data
+from diagnose.decide.verdict import Verdict
+from diagnose.facts import FactBook
+
+
+def probabilities(book: FactBook, verdicts: Iterable[Verdict]) -> dict[str, float]:
+    """The probability of each cause that labelled failures of this regime had or that a rule speaks for; the likeliest first."""
+    table = _evidence()
+    odds = dict(prior(book))
+    least = min(odds.values(), default=1.0)
+    spoken: dict[str, int] = {}
+    for verdict in verdicts:
+        if verdict.cause != "unknown":
+            weight = table["rules"]["aside" if verdict.also_true else verdict.outcome]
+            spoken[verdict.cause] = max(spoken.get(verdict.cause, 0), weight)
+    for cause in spoken:
+        odds.setdefault(cause, least)
+    for cause in odds:
+        rows = table["evidence"].get(cause, ())
+        decibans = spoken.get(cause, 0) + sum(
+            weight
+            for weight, conditions, unknown in rows
+            if all(holds(line, book.value) is True for line in conditions) and all(book.value(name) is None for name in unknown)
+        )
+        odds[cause] *= 10.0 ** (decibans / 10)
+    whole = sum(odds.values())
+    return {cause: share / whole for cause, share in sorted(odds.items(), key=lambda pair: (-pair[1], pair[0]))}
+
+
+def prior(book: FactBook) -> dict[str, float]:
+    """How often each cause was that of a labelled failure of this regime and phase. Where few were labelled in this phase, those of the
+    whole regime stand in; host memory and cards are never mixed."""
+    pseudo = rule_files.table("hypotheses")["pseudo"]
+    failed = phase(book)
+    phases: Mapping[str, Mapping[str, Any]] = rule_files.table("cures").get(book.word("run.regime") or "train", {})
+    own = phases.get(failed, {})
+    whole: dict[str, float] = {}
+    for name, causes in phases.items():
+        if (name == "host") == (failed == "host"):
+            for cause, entry in causes.items():
+                whole[cause] = whole.get(cause, 0.0) + entry["of"]
+    total = sum(whole.values()) or 1.0
+    return {
+        cause: (own[cause]["of"] if cause in own else 0) + pseudo["regime"] * count / total + pseudo["unseen"] / len(whole)
+        for cause, count in whole.items()
+    }
+
+
+def phase(book: FactBook) -> str:
+    """The phase as the table of labelled failures has it."""
+    return "host" if book.switch("log.on_card") is False else book.word("log.phase") or "unknown"
+
+
+@lru_cache(maxsize=1)
+def _evidence() -> dict[str, Any]:
+    """The table, with its conditions compiled."""
+    kept = rule_files.kept("decide.hypotheses", _compiled, "hypotheses")
+    evidence: dict[str, list[tuple[int, list[Comparison], list[str]]]] = {
+        cause: [(weight, [comparison_of(line) for line in lines], names) for weight, lines, names in rows]
+        for cause, rows in kept["evidence"].items()
+    }
+    return {"rules": kept["rules"], "evidence": evidence}
+
+
+def _compiled() -> dict[str, Any]:
+    table = rule_files.table("hypotheses")
+    rows = {
+        cause: [(row["weight"], [to_data(parse(line)) for line in row.get("when", ())], row.get("unknown", [])) for row in rows]
+        for cause, rows in table["evidence"].items()
+    }
+    return {"rules": dict(table["rules"]), "evidence": rows}
