@@ -17,7 +17,7 @@ from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import lexicon
 from diagnose.facts import RANK, Fact, FactBook, Witness, declared, typed
 from diagnose.parse.model.reading import Reading
-from diagnose.pipeline import explain
+from diagnose.pipeline import check, explain
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
 from diagnose.word_conditions import word_of
