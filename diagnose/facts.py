@@ -23,6 +23,9 @@ Value: TypeAlias = "Size | int | float | str | bool | Version | Model | Text | N
 #: is unknown (rules/lexicon.yaml). What a person writes beside them (rules/prose.yaml) only replaces what is presumed.
 RANK: dict[Origin, int] = {"given": 0, "log": 1, "config": 2, "catalogue": 3, "derived": 4, "guessed": 5, "said": 6, "default": 7}
 
+#: Origins that something else has to confirm before figures are built on them.
+UNCONFIRMED: tuple[Origin, ...] = ("guessed",)
+
 #: Upper bound of plausible numbers; a larger one is a typing error.
 MOST = 10**15
 
@@ -230,6 +233,11 @@ class FactBook:
             **{name: Fact(name, value, "given", Witness("given", text="what if")) for name, value in values.items()},
         }
         return book
+
+    def confirmed(self) -> FactBook:
+        """A copy in which what is only guessed is unknown; no default takes its place."""
+        weak = {name: None for name, fact in self._best.items() if fact.origin in UNCONFIRMED}
+        return self.changed(weak) if weak else self
 
     def fact(self, name: str) -> Fact | None:
         return self._best.get(name)

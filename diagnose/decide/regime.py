@@ -20,7 +20,7 @@ from diagnose.parse.text import lazy_re
 LEAST, LEAD = 10, 5
 
 #: Regimes that learn, and those that are known to learn nothing.
-LEARNING, IDLE = ("train", "rl"), ("infer", "serve", "generate_media")
+LEARNING, IDLE = frozenset(("train", "rl")), ("infer", "serve", "generate_media")
 
 #: How much of a config or script is searched for words.
 _SEARCHED = 200_000
@@ -40,7 +40,7 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
         regime, witness = decided(scores(book, event, sources))
         if event is not None or regime != "unknown":
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
-    if book.switch("train.enabled") is None and regime in (*LEARNING, *IDLE):
+    if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
 
 

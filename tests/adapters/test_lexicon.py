@@ -17,7 +17,7 @@ from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import lexicon
 from diagnose.facts import RANK, Fact, FactBook, Witness, declared, typed
 from diagnose.parse.model.reading import Reading
-from diagnose.pipeline import explain
+from diagnose.pipeline import check, explain
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
 from diagnose.word_conditions import word_of
@@ -250,13 +250,16 @@ def test_a_rank_of_adapters_says_that_adapters_are_trained_unless_a_switch_decid
 
 
 def test_a_guessed_batch_enters_the_estimate_as_a_range_unless_its_name_says_whose_it_is() -> None:
-    """A batch of an unknown program may be that of all cards together; one per device is not."""
+    """A batch of an unknown program may be that of all cards together; one per device is not. Of a failure whose figures confirm neither,
+    the estimate takes none."""
     text = TRAINER + "seq_len: 512\ncheckpointing: true\nbf16: true\ntorch_dtype: bf16\ngpus: 4\n"
     spans = {}
     for name in ("batch_size", "per_device_batch_size"):
-        (ledger, *_) = explain(OOM, configs=[text.replace("batch_size", name)]).ledgers
+        (ledger, *_) = check([text.replace("batch_size", name)]).ledgers
         spans[name] = max(moment.total.high - moment.total.low for moment in ledger.moments)
     assert spans["batch_size"] > spans["per_device_batch_size"] + (1 << 28)
+    (failed, *_) = explain(OOM, configs=[text]).ledgers
+    assert not failed.complete and "train.micro_batch_size" in failed.unknown
 
 
 def test_options_of_a_users_script_beside_its_framework_are_read_and_edited() -> None:

@@ -132,7 +132,8 @@ LOOP = "m = LlamaForCausalLM.from_pretrained('meta-llama/Llama-2-7b-hf')\nd = Da
         ("m.model.requires_grad_(False)", "train.finetuning", None),
         ("m = get_peft_model(m, LoraConfig(r=4))", "train.finetuning", "lora"),
         ("m = get_peft_model(m, config)", "train.finetuning", None),
-        ("", "train.gradient_checkpointing", "disabled"),
+        ("", "train.gradient_checkpointing", None),  # whoever trains what is built here may switch it on
+        ("loss.backward()", "train.gradient_checkpointing", "disabled"),
         ("m.gradient_checkpointing_enable()", "train.gradient_checkpointing", "enabled"),
         ("a = Accelerator(mixed_precision='bf16')", "train.precision", "bf16"),
         ("a = Accelerator(mixed_precision='bf16')", "train.micro_batch_size", 4),
@@ -167,6 +168,7 @@ if a.lora:
     m = get_peft_model(m, LoraConfig(r=4))
 if a.ckpt:
     m.gradient_checkpointing_enable()
+m(next(iter(d))).loss.backward()
 """
 
 

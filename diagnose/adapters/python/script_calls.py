@@ -14,7 +14,7 @@ from diagnose.phrases import phrase
 #: Calls whose keywords become keys prefixed with the call's name; those of a trainer's configuration are not prefixed.
 PREFIXED = frozenset({"LoraConfig", "BitsAndBytesConfig", "DataLoader", "get_peft_model", "prepare_model_for_kbit_training"})
 PREFIXED |= {"AdamW", "Adam", "AdamW8bit", "Adam8bit", "PagedAdamW", "PagedAdamW32bit", "PagedAdamW8bit", "Lion", "Lion8bit", "Adafactor"}
-PREFIXED |= {"SGD", "RMSprop", "autocast"}
+PREFIXED |= {"SGD", "RMSprop", "autocast", "backward"}
 PREFIXED |= {"DeepSpeedPlugin", "FullyShardedDataParallelPlugin", "gradient_checkpointing_enable"}
 PREFIXED |= {"MultipleNegativesRankingLoss", "MultipleNegativesSymmetricRankingLoss", "SparseMultipleNegativesRankingLoss", "GISTEmbedLoss"}
 PREFIXED |= {"CachedMultipleNegativesRankingLoss", "CachedMultipleNegativesSymmetricRankingLoss"}

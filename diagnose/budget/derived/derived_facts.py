@@ -25,6 +25,9 @@ STATES = ("weights", "gradients", "optimizer_states")
 FIXED = (*STATES, "extra_models", "comm_buffers")
 GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
 
+#: Terms of a group that none of its members keeps: what an optimizer computes with, scores that the softmax replaces.
+PASSING = ("step_", "scores_in_hand")
+
 #: Terms that appear in the course of backward.
 GRADIENTS = ("gradients", "gradients_sharded", "gradients_whole")
 
@@ -137,9 +140,7 @@ def _group_bytes(ledger: Ledger, moment: Moment, group: str) -> Size | None:
     present = any(term.group == group for term in moment.terms)
     if not present and not ledger.complete:
         return None
-    if group == "attention_scores":  # those in hand are gone after the softmax: no layer keeps them
-        return total([term.size for term in moment.terms if term.group == group and term.key != "scores_in_hand"])
-    return moment.of(group)
+    return total([term.size for term in moment.terms if term.group == group and not term.key.startswith(PASSING)])
 
 
 def _sum_terms(moment: Moment, *groups: str) -> str:

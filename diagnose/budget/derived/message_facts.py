@@ -83,6 +83,9 @@ def _process_facts(book: FactBook) -> list[Fact]:
     others = capacity - free - own
     if engine is not None:
         others, formula = others - engine, f"{formula} - rollout engine"
+    listed = book.size("log.other_processes")
+    if listed is not None and others.high / 2 <= listed.bytes <= others.low:  # the rest is the driver's or the desktop's
+        others, formula = listed, "the other processes that the message lists"
     return [*process_facts, derived_fact("log.foreign", not_negative(others), formula)]
 
 

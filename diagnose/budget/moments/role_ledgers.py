@@ -21,7 +21,10 @@ from diagnose.units import Size
 
 
 def ledgers(book: FactBook) -> tuple[Ledger, ...]:
-    """A ledger of what each role needs on each of its cards. Reads facts by name only, so that a changed book re-prices it."""
+    """A ledger of what each role needs on each of its cards. Reads facts by name only, so that a changed book re-prices it. What is only
+    guessed has no part in it where the log's figures did not confirm it (`accounting`)."""
+    if book.switch("ledger.without_guesses"):
+        book = book.confirmed()
     cast = roles(book)
     drafts = _DRAFTS.of(book, cast)
     role_ledgers = tuple(_ledger(book, cast, index, draft) for index, draft in enumerate(drafts))

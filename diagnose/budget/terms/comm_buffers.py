@@ -6,6 +6,7 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import training_states
+from diagnose.budget.terms.optimizer_step import steps_in_backward
 from diagnose.budget.terms.training_states import ZERO
 from diagnose.budget.terms.weight_terms import is_quantised
 from diagnose.release_spans import releases
@@ -143,8 +144,8 @@ def _fsdp_units(job: Setup) -> list[Term]:
 
 def whole_gradients(job: Setup) -> list[Term]:
     """Unsharded gradients under FSDP's no_sync, 2*P bytes (LoRA: 4*Pt): micro batches before the last of a step add theirs up without
-    reducing. One process alone does not reduce."""
-    if job.values.get("N") == 1:
+    reducing. One process alone does not reduce, and an update within backward leaves nothing to add up."""
+    if job.values.get("N") == 1 or steps_in_backward(job):
         return []
     waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):

@@ -164,7 +164,7 @@ class _Diagnosis:
         return {
             "title": self.text(remedy["title"]),
             "fits": remedy["fits"],
-            "good": remedy["fits"] in advice_text.FITTING,
+            "good": remedy["fits"] == advice_text.SURE,
             "price": self.price(remedy),
             "said": "" if is_code else self.text(command),
             "lines": [*lines, self.text(command)] if is_code else lines,

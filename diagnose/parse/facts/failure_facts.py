@@ -175,6 +175,8 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
     if None not in others and not families.of(root.family).kill:  # those are on the node, not on the card
         total = sum((size for size in others if size is not None), start=Size.exactly(0))
         yield Fact("log.other_processes", total, "log", place)
+        if others:
+            yield Fact("log.largest_other", max((size for size in others if size is not None), key=lambda size: size.bytes), "log", place)
     yield from _largest(root, place)
 
 

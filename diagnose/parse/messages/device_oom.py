@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _OLD = lazy_compile(r"GPU \d{1,4}; [^;]{1,40} total capacity;")
 
+#: The end of a message before torch 1.11, which added a hint at the allocator's options.
+_WITHOUT_HINT = lazy_compile(r"reserved in total by PyTorch\)\s*$")
+
 #: The exception class, which is read by itself where no message follows it.
 CLASS = "OutOfMemoryError"
 
@@ -77,8 +80,8 @@ def read(text: str) -> Message | None:
         message.facts["log.request_exact"] = True
     if families.of(message.family).reworded and _OLD.search(text):
         message.facts["log.torch_before_2_1"] = True
-    if any(statement.kind == "cached" for statement in rest):
-        message.facts["log.torch_before_1_4"] = True
+    if any(statement.kind == "cached" for statement in rest) or _WITHOUT_HINT.search(text):
+        message.facts["log.torch_before_1_11"] = True
     for statement in rest:
         _add_statement(message, statement)
     _mark_own_process(message)

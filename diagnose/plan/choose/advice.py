@@ -167,6 +167,9 @@ def is_special(rule: remedy_rules.Rule) -> bool:
 
 def special(rule: remedy_rules.Rule, job: Job) -> Offer | Rejected | None:
     """A release, or a key put right; other rules for the same words are weighed as all are."""
-    if rule.remedy not in vocabulary.having("puts_right"):
-        return another_release(rule, job)
-    return repaired(rule, job) if rule.turns is None and not rule.where else weigh(rule, job)
+    puts_right = rule.remedy in vocabulary.having("puts_right")
+    if puts_right and (rule.turns is not None or rule.where):
+        return weigh(rule, job)
+    if (refused := gate.refusal(rule, job)) is not None:
+        return gate.rejected(rule, refused, job)
+    return repaired(rule, job) if puts_right else another_release(rule, job)

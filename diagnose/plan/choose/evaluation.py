@@ -220,11 +220,10 @@ def places(job: Job) -> Fits:
 
 
 def freed(job: Job, size: Size) -> Fits:
-    """Whether it is enough that the card gets so much back."""
-    bench, shortage = job.bench, job.book.size("log.shortage")
-    if bench.trust == "full" and bench.peak is not None:
-        return sized(bench.peak - size, bench.usable)
-    return "likely" if shortage is not None and size.low >= shortage.high else "unknown"
+    """Whether it is enough that the card gets so much back. The request that failed is only the next one: without an estimate of the
+    peak nobody knows what would have followed."""
+    bench = job.bench
+    return sized(bench.peak - size, bench.usable) if bench.trust == "full" and bench.peak is not None else "unknown"
 
 
 def in_commands(edits: tuple[Edit, ...], job: Job) -> Text:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from diagnose import rule_files, vocabulary
 from diagnose.adapters.schema import framework_tables
 from diagnose.catalogue import sizes_sold
+from diagnose.decide.regime import LEARNING
 from diagnose.facts import Fact, Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.editability import has_unwritable_key, is_for_another_trainer, is_generic, is_settable, why_ineffective
@@ -28,9 +29,6 @@ from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.rules.remedy import Rejected
 from diagnose.plan.rules.remedy_rules import Rule
 from diagnose.units import Size, show
-
-#: Regimes in which something is trained.
-LEARNING = frozenset(("train", "rl"))
 
 
 class Refusal(NamedTuple):

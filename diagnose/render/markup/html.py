@@ -54,7 +54,7 @@ def _render(name: str, diagnosis: Diagnosis, lang: Lang, **values: object) -> st
 class _Page:
     """Values that the page template needs beside the diagnosis itself, in one language."""
 
-    fitting, schemes = advice_text.FITTING, page_templates.SCHEMES
+    sure, schemes = advice_text.SURE, page_templates.SCHEMES
 
     def __init__(self, diagnosis: Diagnosis, lang: Lang) -> None:
         self.diagnosis, self.lang = diagnosis, lang

@@ -31,6 +31,8 @@ from diagnose.units import Size, show
 
 #: The verdicts under which a plan can be started.
 FITTING = ("yes", "likely")
+#: The only one of them that a page shows as good news: the others may not fit.
+SURE = "yes"
 
 #: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
@@ -213,15 +215,16 @@ def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: 
 
 def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
     """The predicted peak of a plan, the usable memory, and whether it fits."""
-    fits = word(f"plan_{plan.fits}", lang)
     if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best
-        return fits
+        return word(f"plan_{plan.fits}", lang)
     room = (ledger.usable or ledger.capacity) if ledger is not None else None
     room = Size.exactly(plan.predicted_peak.bytes + plan.margin.bytes) if plan.margin is not None else room  # it may be another card's
     peak = amount(plan.predicted_peak, lang)
+    is_open = plan.fits == "likely" and room is not None and plan.predicted_peak.high > room.bytes
+    fits = word("plan_open" if is_open else f"plan_{plan.fits}", lang)
     key = "do_this_peak" if room else "do_this_peak_bare"
     text = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
-    if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING:
+    if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING and not is_open:
         text += comma(lang) + word("margin", lang, margin=figure(plan.margin))
     return text
 

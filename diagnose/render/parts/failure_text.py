@@ -109,7 +109,7 @@ def on_host(diagnosis: Diagnosis) -> bool:
 def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     """The verdict in a few words."""
     if diagnosis.asked == "check":
-        return word(f"banner_check_{diagnosis.fits}", lang)
+        return word(f"banner_check_{'open' if diagnosis.fits == 'likely' and may_exceed(diagnosis) else diagnosis.fits}", lang)
     status, family = diagnosis.verdict.status, diagnosis.verdict.family
     root = diagnosis.verdict.event
     if status == "oom" and root is not None and not diagnosis.events[root].fatal:
@@ -117,9 +117,14 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("banner_host" if status == "oom" and families.of(family).memory == "host" else f"banner_{status}", lang)
 
 
+def may_exceed(diagnosis: Diagnosis) -> bool:
+    """Whether the upper end of an estimate exceeds what the card can give."""
+    return any(room is not None and need.high > room.bytes for ledger in diagnosis.ledgers for need, room in fit.against(ledger))
+
+
 def is_good_news(diagnosis: Diagnosis) -> bool:
-    """Whether the banner reports no memory failure, or a job that fits."""
-    return diagnosis.exit_status == 0 if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
+    """Whether the banner reports no memory failure, or a job that surely fits."""
+    return diagnosis.fits == "yes" if diagnosis.asked == "check" else diagnosis.verdict.status in ("none", "lookalike")
 
 
 def failure_place(diagnosis: Diagnosis) -> str:
