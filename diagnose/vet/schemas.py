@@ -756,6 +756,14 @@ class RoleRow(Row):
     function: str = ""
 
 
+class HolderRow(Row):
+    """Names of processes: diagnose/parse/facts/failure_facts.py."""
+
+    says: str
+    examples: list[str]
+    others: list[str]
+
+
 class FileRow(Row):
     is_: str = Field(alias="is")
     path: str
@@ -1281,6 +1289,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "fingerprint": Fingerprint,
         "frameworks": Framework,
         "hardware": Hardware,
+        "holders": dict[str, HolderRow],
         "keys": list[Names],
         "knobs": dict[str, Fact],
         "layouts": Layouts,
