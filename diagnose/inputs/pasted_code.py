@@ -23,11 +23,13 @@ _BARE = re.compile(
     r"[ \t]{0,16}(?:import [\w.]+|from [\w.]+ import|for .{1,120}\bin\b.{1,120}:|while .{1,120}:|with .{1,200}:|def \w+\(|class \w+|@\w"
     r"|[A-Za-z_][\w.\[\]]{0,60}(?:, ?[A-Za-z_]\w{0,40}){0,4} ?[-+*/]?= ?[\w\['\"({-]|[A-Za-z_][\w.]{0,80}\()"
 )
+_CALL = re.compile(r"[ \t]{0,16}[A-Za-z_][\w.]{0,80}[^\n]{0,40}?\([^\n]{0,300}\)\s*$")
 _FOLLOWS = re.compile(r"\s+\S|\s*$|#|[)\]}]|else:|elif |try:|except|finally:|if .{1,200}:|return\b|del |print\b")
 #: Words by which a sentence says that the code beside it is the cure, or somebody's advice, and not what failed.
 _CURE = re.compile(
-    r"(?i)\b(?:instead|replac\w{1,3}|chang(?:e|ed|ing)|fix(?:e[sd])?|solv\w{1,3}|works?\b|worked|does(?: not|n't)|try\b|suggest\w{0,3}"
-    r"|should|you (?:can|need|must)|corrected|patch(?:ed)?|after(?:wards)?:|now I use)|改成|改为|换成|解决|建议|应该|试试|正常"
+    r"(?i)\b(?:instead|replac\w{1,3}|chang(?:ed|ing|e) (?:it|this|that|the|to|from|line)|fix(?:ed|es)\b|solv(?:ed|es)|workaround|corrected"
+    r"|(?:this|that|it|which|version|code) (?:now )?works|works (?:fine|now|well)|suggest\w{0,3}|should (?:be|use|call|add|have)|now I use"
+    r"|I changed|patched|you (?:can|could|need|must|should))|改成|改为|换成|解决|建议|应该|试试|正常"
 )
 
 
@@ -64,13 +66,13 @@ def _not_cures(texts: Iterable[tuple[int, str]], plain: list[str], first: int) -
 
 
 def _bare(plain: list[str], first: int) -> Iterator[tuple[int, str]]:
-    """Code that nothing sets off from the sentences round it: runs of two lines and more."""
+    """Code that nothing sets off from the sentences round it: runs of two lines and more, or a line that is a whole call."""
     at = 0
     while at < len(plain):
         end = at
         while end < len(plain) and (_BARE.match(plain[end]) or (end > at and _FOLLOWS.match(plain[end]))):
             end += 1
-        if sum(bool(line.strip()) for line in plain[at:end]) > 1:
+        if sum(bool(line.strip()) for line in plain[at:end]) > 1 or _CALL.match(plain[at]):
             yield first + at, "\n".join(plain[at:end])
         at = max(end, at + 1)
 

@@ -968,7 +968,7 @@ class CodeElsewhere(Row):
     """Another pattern in the same script."""
 
     take: str | list[str]
-    within: Literal["", "loop", "function"] = ""
+    within: Literal["", "loop", "inner", "function"] = ""
     before: bool = False
     after: bool = False
     where: dict[str, Any] = {}

@@ -32,26 +32,29 @@ class CodeContext:
         self.tree = tree
         self.nodes = list(ast.walk(tree))
         self._parents = {id(child): node for node in self.nodes for child in ast.iter_child_nodes(node)}
-        self._assigned: dict[str, list[tuple[int, ast.expr]]] = {}
+        self._assigned: dict[tuple[int, str], list[tuple[int, ast.expr]]] = {}
         for node in self.nodes:
             for target, value in _assignments(node):
-                self._assigned.setdefault(ast.unparse(target), []).append((target.lineno, value))
+                self._assigned.setdefault(self._name(target), []).append((target.lineno, value))
         self._is_fragment = not any(
             isinstance(node, (*_FUNCTIONS, *_LOOPS, ast.ClassDef, ast.Import, ast.ImportFrom)) for node in self.nodes
         )
+        loops = (node for node in self.nodes if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)))
+        self._given_by_loops = {name for node in loops for name in _names_given(node)}
         self._given = {name for node in self.nodes for name in _names_given(node)}
-        self.trained = {text for node in self.nodes if isinstance(node, ast.Call) for text in _trained_by(node)}
-        self._summands()
+        self.trained = {self._name(loss) for node in self.nodes if isinstance(node, ast.Call) for loss in _trained_by(node)}
+        self._add_summands()
 
-    def _summands(self) -> None:
+    def _add_summands(self) -> None:
         """What a trained loss is the sum of is trained with it."""
         for name in list(self.trained):
             for _, value in self._assigned.get(name, ()):
-                self.trained |= {
-                    part.id
-                    for part in ast.walk(value)
-                    if isinstance(part, ast.Name) and _LOSS.search(part.id) and part.id in self._assigned
-                }
+                parts = (part for part in ast.walk(value) if isinstance(part, ast.Name) and _LOSS.search(part.id))
+                self.trained |= {self._name(part) for part in parts if self._name(part) in self._assigned}
+
+    def _name(self, node: ast.expr) -> tuple[int, str]:
+        """A name with the function that it belongs to; an attribute belongs to all."""
+        return (id(self.function(node)) if isinstance(node, ast.Name) else 0), ast.unparse(node)
 
     # -- places
 
@@ -139,7 +142,7 @@ class CodeContext:
         return bool(getattr(self, f"_is_{kind}")(node))
 
     def _is_trained(self, node: ast.expr) -> bool:
-        return ast.unparse(node) in self.trained
+        return self._name(node) in self.trained
 
     def _is_graph(self, node: ast.expr) -> bool:
         """Whether a loss with its graph is in the value."""
@@ -153,29 +156,36 @@ class CodeContext:
         text = ast.unparse(node)
         if isinstance(node, ast.Attribute) and node.attr == "loss" and not _is_self(node):
             return True
-        bound = self._last_value(text, line)
+        bound = self._last_value(node, line)
         if bound is None or depth > _DEPTH:
             is_loss = isinstance(node, ast.Name) and _LOSS.search(text) is not None and text not in self._given
-            return isinstance(node, (ast.Name, ast.Attribute)) and (text in self.trained or is_loss)
+            return isinstance(node, (ast.Name, ast.Attribute)) and (self._name(node) in self.trained or is_loss)
         if self.is_in("no_grad", bound):
             return False
         if any(self._carries_loss(part, bound.lineno, depth + 1) for part in _kept_parts(bound, _NUMBERS | _DETACHED)):
             return True
-        return text in self.trained and any(isinstance(part, ast.Call) for part in _kept_parts(bound, _NUMBERS | _DETACHED))
+        return self._name(node) in self.trained and any(isinstance(part, ast.Call) for part in _kept_parts(bound, _NUMBERS | _DETACHED))
 
     def _is_output(self, node: ast.expr) -> bool:
-        """Whether what a model returned is in the value, with its graph or on the card."""
-        freed = _NUMBERS | (_OFF_CARD if self.is_in("no_grad", node) else _DETACHED)
+        """Whether what a model returned is in the value, with its graph or on the card; what it computes inside of `forward` it needs."""
+        function = self.function(node)
+        if isinstance(function, _FUNCTIONS) and function.name in ("forward", "__call__", "call"):
+            return False
+        bound = [self._last_value(part, node.lineno) for part in ast.walk(node) if isinstance(part, ast.Name)]
+        has_no_graph = any(self.is_in("no_grad", value) for value in (node, *bound) if value is not None)
+        freed = _NUMBERS | (_OFF_CARD if has_no_graph else _DETACHED)
         return any(self._comes_from_model(part, node.lineno, freed, 0) for part in _kept_parts(node, freed))
 
     def _comes_from_model(self, node: ast.expr, line: int, freed: frozenset[str], depth: int) -> bool:
         if isinstance(node, ast.Call):
             name = callee_name(node.func)
             by_model = _MODEL.search(ast.unparse(node.func)) is not None and not name[:1].isupper()
+            if isinstance(node.func, ast.Name) and node.func.id in self._given_by_loops:  # one model of several
+                return False
             return bool(node.args) and (by_model or (name in _MODEL_CALLS and isinstance(node.func, ast.Attribute)))
         if not isinstance(node, (ast.Name, ast.Attribute)) or depth > _DEPTH:
             return False
-        bound = self._last_value(ast.unparse(node), line)
+        bound = self._last_value(node, line)
         return bound is not None and any(self._comes_from_model(part, bound.lineno, freed, depth + 1) for part in _kept_parts(bound, freed))
 
     def _is_attribute(self, node: ast.expr) -> bool:
@@ -185,9 +195,9 @@ class CodeContext:
         """Whether a name is a model: by its name or by what it was made from."""
         return isinstance(node, (ast.Name, ast.Attribute)) and _MODEL.search(ast.unparse(node)) is not None
 
-    def _last_value(self, name: str, line: int) -> ast.expr | None:
+    def _last_value(self, node: ast.expr, line: int) -> ast.expr | None:
         """What was assigned to a name last above a line, else first below it (a loop comes round)."""
-        values = self._assigned.get(name, [])
+        values = self._assigned.get(self._name(node), [])
         above = [value for at, value in values if at < line]
         return above[-1] if above else values[0][1] if values and values[0][0] > line else None
 
@@ -215,18 +225,18 @@ def _names_given(node: ast.AST) -> Iterator[str]:
         yield (node.asname or node.name).rpartition(".")[2]
 
 
-def _trained_by(call: ast.Call) -> Iterator[str]:
-    """The text of the loss that a call runs backward."""
+def _trained_by(call: ast.Call) -> Iterator[ast.expr]:
+    """The losses that a call runs backward."""
     name = callee_name(call.func)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     if name in ("backward", "manual_backward") and call.args and not isinstance(owner, ast.Call):
-        yield ast.unparse(call.args[0])
+        yield call.args[0]
     if name in ("backward", "scale", "scale_loss"):
         inner = owner if name == "backward" else call.args[0] if call.args else None
         if isinstance(inner, (ast.Name, ast.Attribute)):
-            yield ast.unparse(inner)
+            yield inner
         elif isinstance(inner, (ast.BinOp, ast.Call)):
-            yield from (part.id for part in ast.walk(inner) if isinstance(part, ast.Name) and _LOSS.search(part.id))
+            yield from (part for part in ast.walk(inner) if isinstance(part, ast.Name) and _LOSS.search(part.id))
 
 
 def _kept_parts(node: ast.expr, freed: frozenset[str]) -> Iterator[ast.expr]:

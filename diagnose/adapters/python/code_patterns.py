@@ -144,13 +144,13 @@ def _is_like(condition: Any, node: ast.expr, context: CodeContext) -> bool:
 def _elsewhere(condition: Mapping[str, Any], node: ast.AST, bound: Bindings, context: CodeContext) -> Bindings | None:
     """What the names stand for where another pattern stands in the script as well; None where it does not.
 
-    take: one of several; within: the same loop or function; before, after: above or below.
+    take: one of several; within: the outermost or the inner loop, or the function, that both stand in; before, after: above or below.
     """
     within = condition.get("within")
-    loops = context.loops(node) if within == "loop" else ()
+    loops = context.loops(node) if within in ("loop", "inner") else ()
     area: Iterable[ast.AST] = context.nodes
-    if within == "loop":
-        area = ast.walk(loops[-1]) if loops else ()
+    if within in ("loop", "inner"):
+        area = ast.walk(loops[0 if within == "inner" else -1]) if loops else ()
     elif within == "function":
         area = ast.walk(context.function(node))
     line = getattr(node, "lineno", 0)
