@@ -1,6 +1,9 @@
 """Patterns of code (rules/code): scripts that have them and scripts that only look like it, excerpts, pages, tracebacks."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from diagnose import rule_files
 from diagnose.adapters.python import code_patterns
@@ -76,3 +79,19 @@ def test_code_of_a_page_counts(text: str, fact: str) -> None:
     assert [each.name for each in diagnosis.facts if each.name.startswith("code.")] == ([fact] if fact else [])
     if fact == "code.loss_kept":
         assert diagnosis.judgement is not None and diagnosis.judgement.causes[0].cause == "leak"
+
+
+REPORTS = yaml.safe_load(Path(__file__).with_name("code_pages.yaml").read_text(encoding="utf-8"))
+
+
+@for_each("name", [report["name"] for report in REPORTS])
+def test_reports_with_code(name: str) -> None:
+    """The fault in a report's code leads, with its remedy; code that only looks like one is not blamed."""
+    report = next(report for report in REPORTS if report["name"] == name)
+    diagnosis = explain(report["page"])
+    assert diagnosis.judgement is not None and diagnosis.outcome is not None
+    if report["causes"]:
+        assert diagnosis.judgement.causes[0].cause in report["causes"]
+        assert {remedy.id for remedy in diagnosis.outcome.remedies[:3]} & set(report["remedies"])
+    else:
+        assert not [fact for fact in diagnosis.facts if fact.name.startswith("code.")]

@@ -25,8 +25,8 @@ SHOWN = 120  # characters of a statement
 _MOST_NODES = 60_000
 #: What a line of Python begins with, and the part of a text's lines that look so where it is Python.
 _CODE = re.compile(
-    r"\s*(?:>>> |\.\.\. |import |from \w|for .{1,200}:|while .{1,200}:|with |def |class |if |else:|elif |try:|except|return\b|yield|@\w|#|[)\]}]"
-    r"|[A-Za-z_][\w.\[\]'\", ]{0,120}? ?[-+*/|]?= ?\S|[A-Za-z_][\w.]{0,120}\()"
+    r"\s*(?:>>> |\.\.\. |import |from \w|for .{1,200}:|while .{1,200}:|with |def |class |if |else:|elif |try:|except|return\b|yield|@\w|#"
+    r"|[)\]}]|[A-Za-z_][\w.\[\]'\", ]{0,120}? ?[-+*/|]?= ?\S|[A-Za-z_][\w.]{0,120}\()"
 )
 _LEAST_CODE = 0.4
 
