@@ -17,7 +17,7 @@ from diagnose import rule_files
 from diagnose.adapters.python.code_context import CodeContext
 from diagnose.adapters.python.code_excerpts import Excerpt, parse_excerpt
 from diagnose.adapters.python.script_calls import callee_name
-from diagnose.facts import Fact, Origin, Witness
+from diagnose.facts import Fact, Origin, Witness, require_declared
 
 _HOLE = "hole_"
 _HOLE_NAME = re.compile(r"\$(\w+)")
@@ -62,7 +62,8 @@ def facts(text: str, source: str, first: int = 1, origin: Origin = "config", bes
         shown = f"{match.statement} -> {match.instead}" if match.instead else match.statement
         place = f"{source.rpartition('/')[2]}:{line}"
         witness = Witness(source, line, 0, match.statement)
-        result.setdefault(match.fact, Fact(match.fact, f"{place}: {shown}".replace("{", "(").replace("}", ")"), origin, witness))
+        value = f"{place}: {shown}".replace("{", "(").replace("}", ")")
+        result.setdefault(match.fact, Fact(match.fact, True if require_declared(match.fact).kind == "switch" else value, origin, witness))
     return list(result.values())
 
 
