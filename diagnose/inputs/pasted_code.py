@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.python import code_patterns
 from diagnose.inputs import pasted_configs
 
 if TYPE_CHECKING:
@@ -38,6 +37,10 @@ def facts(page: Scanned) -> list[Fact]:
     if page.input.bytes > pasted_configs.LARGEST or not pasted_configs.is_page(page):
         return []
     texts = list(_texts(page))
+    if not texts:
+        return []
+    from diagnose.adapters.python import code_patterns  # readers of Python (ast): few pages hold code
+
     beside = "\n".join(text for _, text in texts)
     return [fact for line, text in texts for fact in code_patterns.facts(text, page.input.name, line, "log", beside)]
 
