@@ -14,6 +14,7 @@ from diagnose.adapters.job import command_layers, config_layers, named_files
 from diagnose.adapters.job.framework_inference import infer_frameworks, with_script_frameworks
 from diagnose.adapters.job.guessed_settings import guess_settings
 from diagnose.adapters.job.job_start import (
+    code_facts,
     cut_off_options,
     idle_facts,
     late_variables,
@@ -87,6 +88,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
         *_framework_facts(parts, documents),
         *run_facts(programs),
         *script_facts(documents),
+        *code_facts(documents, reading),
         *cut_off_facts,
         *late_facts,
         _given_fact(parts),

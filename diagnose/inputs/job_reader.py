@@ -216,12 +216,14 @@ class JobInputs:
         pages = [log for log in self.logs if _may_be_page(log, failed=reading.root is not None)]
         if not pages:
             return reading
-        from diagnose.inputs import pasted_configs, prose  # few inputs are pages: not loaded at start
+        from diagnose.inputs import pasted_code, pasted_configs, prose  # few inputs are pages: not loaded at start
 
         for page in pages:
             configs = pasted_configs.configs(page)
             reading = pasted_configs.without_settings_of(configs, page.input.name, reading)
             self.configs += configs
+        shown = [fact for page in pages for fact in pasted_code.facts(page)]
+        reading = replace(reading, facts=(*reading.facts, *shown)) if shown else reading
         return prose.read_prose(pages, reading, configured=bool(self.configs))
 
     # -- results

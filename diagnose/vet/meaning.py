@@ -105,7 +105,9 @@ def produced(name: str) -> bool:
 def _sources(room: str) -> str:
     """The text of a package with all tables and grammars, in which a produced fact must occur by name."""
     package, home = Path(rule_files.HERE), rule_files.home()
-    tables = [file for file in (home / "rules").glob("*.yaml") if file.stem not in ("facts", "knobs")]
+    tables = [
+        file for file in (*(home / "rules").glob("*.yaml"), *(home / "rules/code").glob("*.yaml")) if file.stem not in ("facts", "knobs")
+    ]
     files = [package / f"{room}.py", *(package / room).rglob("*.py"), *(home / "grammars").glob("*.lark"), *tables]
     return "\n".join(file.read_text(encoding="utf-8") for file in sorted(files) if file.is_file())
 

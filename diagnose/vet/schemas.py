@@ -769,6 +769,14 @@ class RoleRow(Row):
     function: str = ""
 
 
+class HolderRow(Row):
+    """Names of processes: diagnose/parse/facts/failure_facts.py."""
+
+    says: str
+    examples: list[str]
+    others: list[str]
+
+
 class FileRow(Row):
     is_: str = Field(alias="is")
     path: str
@@ -964,6 +972,54 @@ class Opposite(Row):
     yet: str
     examples: list[str]
     others: list[str]
+
+
+# -- patterns of code
+
+
+class CodeElsewhere(Row):
+    """Another pattern in the same script."""
+
+    take: str | list[str]
+    within: Literal["", "loop", "inner", "function"] = ""
+    before: bool = False
+    after: bool = False
+    where: dict[str, Any] = {}
+
+
+class CodeForm(Row):
+    """One way to write what a file of rules/code describes. `$NAME` stands for any expression, `...` for further arguments.
+
+    where: what a name must be, a kind (graph: a loss with its graph; output: what a model returned; trained: run backward; module: a
+    model; attribute: of self), `not` of one, or its text (`like`, `unlike`). in, not_in: loop, training, evaluation, no_grad, function,
+    handler. lacks: keywords that it must not have; arguments: the most that it may have without a name; method: the name that it calls.
+    with, unless: what must, and must not, stand elsewhere in the script; distinct: names that differ. text, unless_text: patterns of the
+    whole text. change: how it is written instead (LINE: the line itself), of the name in `changes` alone.
+    """
+
+    take: str
+    where: dict[str, Any] = {}
+    in_: list[Literal["loop", "training", "evaluation", "no_grad", "function", "handler"]] = Field([], alias="in")
+    not_in: list[Literal["loop", "training", "evaluation", "no_grad", "function", "handler"]] = []
+    lacks: list[str] = []
+    arguments: int = 0
+    method: str = ""
+    with_: list[CodeElsewhere] = Field([], alias="with")
+    unless: list[CodeElsewhere] = []
+    distinct: list[str] = []
+    text: list[str] = []
+    unless_text: list[str] = []
+    changes: str = ""
+    change: str = ""
+
+
+class Code(Row):
+    """A pattern of code: diagnose/adapters/python/code_patterns.py. `has`: scripts that show it; `lacks`: that only look like it."""
+
+    fact: str
+    find: list[CodeForm]
+    has: list[str] = Field(min_length=3)
+    lacks: list[str] = Field(min_length=3)
 
 
 class Prose(Row):
@@ -1236,6 +1292,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
     for name, kind in {
         "card_tables": list[CardTable],
         "chats": dict[str, Chat],
+        "code": Code,
         "costs": Costs,
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
@@ -1246,6 +1303,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "fingerprint": Fingerprint,
         "frameworks": Framework,
         "hardware": Hardware,
+        "holders": dict[str, HolderRow],
         "keys": list[Names],
         "knobs": dict[str, Fact],
         "layouts": Layouts,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
@@ -10,11 +11,16 @@ from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
     from diagnose.adapters.shell.shell_text import Word
     from diagnose.adapters.translate.config_part import Part
+    from diagnose.parse.model.reading import Reading
+
+#: Statements of a traceback that may show a pattern of rules/code.
+_SHOWS_CODE = lazy_compile(r"\.append\(|\+=|torch\.load\(|retain_graph|volatile|DataParallel|torch\.cat\(|feed_dict|\(Session|Session\(")
 
 
 def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
@@ -148,6 +154,26 @@ def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
         metric = next((leaf for leaf in script.leaves if leaf.key.endswith("Trainer.compute_metrics") and leaf.shape != "null"), None)
         if metric is not None:  # the trainer then keeps every prediction, not only the loss
             yield Fact("eval.metrics", True, "config", Witness(document.source.name, metric.line, metric.column, key="compute_metrics"))
+
+
+def code_facts(documents: Iterable[OpenDocument], reading: Reading) -> Iterator[Fact]:
+    """What scripts, and the statements of the failure's traceback, show of why memory fills (rules/code)."""
+    scripts = [document for document in documents if (document.script is not None or document.source.name.endswith(".py"))]
+    scripts = [document for document in scripts if "#block-" not in document.source.name]  # those of a page were read with it
+    event = None if reading.root is None else reading.events[reading.root]
+    frames = [frame for frame in event.frames if _SHOWS_CODE.search(frame.statement) and "-packages/" not in frame.file] if event else []
+    if not scripts and not frames:
+        return
+    from diagnose.adapters.python import code_patterns  # readers of Python (ast): few jobs bring scripts
+
+    texts = [(document.text or document.source.data.decode("utf-8", "replace"), document.source.name) for document in scripts]
+    beside = "\n".join(text for text, _ in texts)
+    for text, name in texts:
+        yield from code_patterns.facts(text, name, beside=beside)
+    for frame in frames:
+        place = event.evidence[0] if event is not None and event.evidence else Witness(frame.file, frame.line)
+        for fact in code_patterns.facts(frame.statement, frame.file, frame.line, "log"):
+            yield replace(fact, witness=replace(place, text=frame.statement))
 
 
 def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram], parts: Iterable[Part]) -> Iterator[Fact]:

@@ -6,13 +6,13 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from diagnose import families
+from diagnose import families, rule_files
 from diagnose.facts import Fact, Value, Witness
 from diagnose.parse.events import progress
 from diagnose.parse.facts import run_memory
 from diagnose.parse.frames import activity, partial_traceback, phases
 from diagnose.parse.messages import host_oom
-from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.lazy_re import lazy_compile, matches_pattern
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -168,6 +168,7 @@ def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
 
 def _processes(root: Event, place: Witness) -> Iterator[Fact]:
     """What the failed process and others hold, where the message lists processes."""
+    yield from _largest(root, place)
     if root.process_in_use is None or not root.process_in_use.bytes:
         return
     yield Fact("log.process_in_use", root.process_in_use, "log", place)
@@ -177,7 +178,6 @@ def _processes(root: Event, place: Witness) -> Iterator[Fact]:
         yield Fact("log.other_processes", total, "log", place)
         if others:
             yield Fact("log.largest_other", max((size for size in others if size is not None), key=lambda size: size.bytes), "log", place)
-    yield from _largest(root, place)
 
 
 def _largest(root: Event, place: Witness) -> Iterator[Fact]:
@@ -191,6 +191,7 @@ def _largest(root: Event, place: Witness) -> Iterator[Fact]:
     alike = [in_use for process, in_use in named if process == name]
     yield Fact("log.largest_process", size, "log", place)
     yield Fact("log.largest_name", name, "log", place)
+    yield Fact("log.holds_rows", matches_pattern(rule_files.table("holders")["rows"]["says"], name), "log", place)
     yield Fact("log.alike", len(alike), "log", place)
     yield Fact("log.alike_held", sum(alike, start=Size.exactly(0)), "log", place)
 

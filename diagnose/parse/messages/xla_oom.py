@@ -92,10 +92,10 @@ def read(text: str) -> Message | None:
 
 def _add_shape_size(message: Message, statement: Statement, node_type: Statement | None) -> None:
     """Add the size of the tensor, from its shape and type; a tensor on the host makes it a host shortage. Without a type, that of the
-    operation below."""
+    operation below, else the 32-bit floats that TensorFlow computes in by default."""
     sides = [int(side) for side in re.findall(r"\d{1,19}", statement.word("DIMS"))]
     named = node_type.words[0].removeprefix("T=DT_").lower() if node_type is not None else ""
-    width = _WIDTH.get(statement.word("DTYPE") or named) if statement.word("DIMS") else None
+    width = _WIDTH.get(statement.word("DTYPE") or named or "float") if statement.word("DIMS") else None
     if width is not None:
         count = prod(sides) * width
         message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None

@@ -124,9 +124,10 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
     """The text of a remedy that the ledger cannot price: what it frees, what to do, or the cause that it eases."""
     if frees is not None:
         return phrase("plan.frees", saves=show(frees.bytes))
-    if rule.do is not None:
-        return fill_facts(rule.do, job)
     call = job.calls.get(rule.remedy)
+    if rule.do is not None:
+        own = call.cause.put_right if call is not None and call.listed == 0 else None  # the line that its first remedy mends
+        return join_texts(own, Text(" ", ""), fill_facts(rule.do, job)) if own is not None else fill_facts(rule.do, job)
     if call is None:
         return phrase("plan.not_priced")
     if call.cause.rule == USUAL:
