@@ -40,12 +40,12 @@ _PRINTED = re.compile(
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
-_BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、])?\s{0,8}(?:\[[ xX]\] )?")
-_LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、])")
+_BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
+_LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
 _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however)\b|但是?|不过|可是")
+_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PLACE = b'File "'
 _RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 
@@ -83,7 +83,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         event = event or failure
         reading = _with_phase(reading, sentences)
         if failure is not None or is_page(log):
-            facts += _facts(sentences, log.input.name)
+            facts += facts_in(sentences, log.input.name)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
@@ -202,19 +202,28 @@ def says_failure(text: str) -> str:
 
 
 def _reports(text: str) -> Mapping[str, Any] | None:
-    for clause in filter(None, _CLAUSE.split(text)):
-        for rule in _table()["failure"]:
-            match = _pattern(rule["says"]).search(clause)
-            if match is not None and not _opposite(clause[: match.start()], clause[match.end() :], text):
-                return rule  # type: ignore[no-any-return]
-    return None
+    clauses = filter(None, _CLAUSE.split(text))
+    return next((rule for clause in clauses for rule, opposite in _mentions(clause, text) if not opposite), None)
 
 
-def _opposite(before: str, behind: str, sentence: str) -> bool:
-    words = _table()["opposite"]
-    if _pattern(words["behind"]).search(behind):
-        return True
-    return _pattern(words["before"]).search(before) is not None and not _pattern(words["yet"]).search(sentence)
+def _mentions(clause: str, sentence: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The failures of memory that a clause speaks of, with the word by which it means the opposite ("" for one that it reports)."""
+    for rule in _table()["failure"]:
+        match = _pattern(rule["says"]).search(clause)
+        if match is not None:
+            yield rule, _opposite(clause[: match.start()], clause[match.end() :], sentence)
+
+
+def _opposite(before: str, behind: str, sentence: str) -> str:
+    """Whether words round a failure make it `denied` or `supposed`; "" where they leave it as it is."""
+    table = _table()["opposite"]
+    is_taken_back = _pattern(table["yet"]).search(sentence) is not None
+    for kind in ("denied", "supposed"):
+        if _pattern(table[kind]["behind"]).search(behind):
+            return kind
+        if not is_taken_back and _pattern(table[kind]["before"]).search(before):
+            return kind
+    return ""
 
 
 def says_phase(text: str) -> str:
@@ -242,7 +251,7 @@ def _cut_traceback(log: Scanned) -> tuple[Page | None, tuple[Frame, ...], int]:
 # -- facts
 
 
-def _facts(sentences: Sequence[Sentence], source: str) -> list[Fact]:
+def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     """The facts that the sentences state. Of a fact with several values the weightiest counts; where such differ, none."""
     claims: dict[str, list[_Claim]] = {}
     tried: dict[str, Sentence] = {}
@@ -282,11 +291,6 @@ def tried_in(text: str, lead: str = "") -> list[str]:
     return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
 
 
-def read_fact(rule: Mapping[str, Any], text: str) -> dict[str, Value]:
-    """The facts that one rule of the table reads in a sentence."""
-    return dict(_values(rule, text))
-
-
 def _claims(sentence: Sentence) -> Iterator[_Claim]:
     text = _own_words(sentence.text)
     seen: set[str] = set()
@@ -298,13 +302,18 @@ def _claims(sentence: Sentence) -> Iterator[_Claim]:
 
 
 def _own_words(text: str) -> str:
-    """A sentence without the clauses in which somebody else, another run or a wish speaks."""
-    elsewhere = _pattern(_table()["elsewhere"])
+    """A sentence without the clauses in which somebody else, another run or a wish speaks: a run without the failure is another one."""
     if _pattern(_table()["advice"]).match(text):
         return ""
-    if not elsewhere.search(text):
-        return text
-    return ", ".join(clause for clause in _ASIDE.split(text) if clause and not elsewhere.search(clause))
+    clauses = [clause for clause in _ASIDE.split(text) if clause]
+    elsewhere = _pattern(_table()["elsewhere"])
+    own = [clause for clause in clauses if not elsewhere.search(clause) and not _denies(clause, text)]
+    return text if len(own) == len(clauses) else ", ".join(own)
+
+
+def _denies(clause: str, sentence: str) -> bool:
+    opposites = [opposite for _, opposite in _mentions(clause, sentence)]
+    return "denied" in opposites and "" not in opposites
 
 
 def _values(rule: Mapping[str, Any], text: str) -> Iterator[tuple[str, Value]]:

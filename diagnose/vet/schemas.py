@@ -945,11 +945,16 @@ class FactClause(Row):
     others: list[str] = []
 
 
-class Opposite(Row):
+class Surroundings(Row):
     before: str
     behind: str
+
+
+class Opposite(Row):
+    denied: Surroundings
+    supposed: Surroundings
     yet: str
-    examples: list[str]
+    examples: dict[str, str]
     others: list[str]
 
 
