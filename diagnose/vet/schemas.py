@@ -902,6 +902,8 @@ class Lexicon(Row):
     blocks: list[str]
     libraries: list[str]
     programs: list[str]
+    references: list[str]
+    engine: list[str]
     spellings: dict[str, list[Spelling]]
 
 
