@@ -111,6 +111,30 @@ def test_a_log_line_is_the_failure_and_not_the_heading() -> None:
     assert diagnosis.events[0].requested is not None
 
 
+_TITLES = (
+    "# CUDA_ERROR_OUT_OF_MEMORY, why",
+    "# CUDA out of memory. Tried to allocate 20.00 MiB",
+    "**RuntimeError: CUDA error: out of memory**",
+)
+_GROWTH = "E cuda_driver.cc:1002] failed to allocate 190.31M (199557120 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"
+
+
+@pytest.mark.parametrize("title", [*_TITLES, "# Pod OOMKilled, exit code 137", "# ggml_cuda_host_malloc: out of memory"])
+@pytest.mark.parametrize(
+    ("message", "requested"),
+    [(f"torch.OutOfMemoryError: {_MESSAGE}", "4.00 GiB"), (_GROWTH, "199557120 bytes"), ("cudaMalloc failed: out of memory", "None")],
+)
+def test_a_message_in_a_heading_goes_behind_a_log_line(title: str, message: str, requested: str) -> None:
+    diagnosis = diagnose.explain(f"{title}\n\nIt prints\n\n```\n{message}\n```\n\nPlease help!\n")
+    assert diagnosis.verdict.event is not None
+    event = diagnosis.events[diagnosis.verdict.event]
+    assert (event.evidence[0].line, str(event.requested)) == (6, requested)
+
+
+def test_a_message_in_a_heading_alone_is_the_failure() -> None:
+    assert [diagnose.explain(f"{title}\n\nPlease help!\n").verdict.status for title in _TITLES] == ["oom", "oom", "oom"]
+
+
 def test_a_card_of_another_capacity_is_said_and_not_believed() -> None:
     diagnosis = diagnose.explain(f"# OOM on my RTX 4090\n\nHere is my log:\n```\ntorch.OutOfMemoryError: {_MESSAGE}\n```\n")
     facts, _ = _said(diagnosis)
