@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from diagnose.scan.log_scan import Scanned
 
 MOST = 32 << 10  # characters of sentences that are read of one page
+MOST_SENTENCES = 1000  # of one page
 LONGEST = 2000  # characters of a line; a longer one is no sentence
 SHORT = 100  # characters of a line that answers the heading above it
 NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
@@ -74,11 +75,15 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     """The reading with what a person wrote round the logs. Sentences never replace what a log says: they make a failure (`suspected`)
     only where the logs have none, and their facts rank below those of logs and configs. `configured`: configs were pasted beside them."""
     facts: list[Fact] = []
+    notices: list[Notice] = []
     event: Event | None = None
     for log in logs:
         if log.input.bytes > LARGEST:
             continue
-        sentences = list(_sentences_of_log(log))
+        sentences, last = _sentences_of_log(log)
+        if last:
+            message = phrase("parse.prose_cut", name=log.input.name.replace("{", "("), line=last)
+            notices.append(Notice("info", "prose_cut", message, Witness(log.input.name, last)))
         failure = _failure(log, sentences) if event is None and reading.root is None else None
         event = event or failure
         reading = _with_phase(reading, sentences)
@@ -91,21 +96,24 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):  # a model that somebody runs is no model that is trained
         facts = [fact for fact in facts if fact.name != "model.path"]
-    facts, notices = _without_refuted(facts, reading)
-    return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices))
+    facts, refuted = _without_refuted(facts, reading)
+    return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
 
 
 # -- sentences
 
 
-def _sentences_of_log(log: Scanned) -> Iterator[Sentence]:
+def _sentences_of_log(log: Scanned) -> tuple[list[Sentence], int]:
+    """The sentences of a page, and the line of the last one that is read where there are too many; 0: all are read."""
+    sentences: list[Sentence] = []
     size = 0
     for excerpt in log.excerpts:
         for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line):
             size += len(sentence.text)
-            if size > MOST:
-                return
-            yield sentence
+            if size > MOST or len(sentences) == MOST_SENTENCES:
+                return sentences, sentences[-1].line if sentences and is_page(log) else 0
+            sentences.append(sentence)
+    return sentences, 0
 
 
 def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
@@ -201,6 +209,7 @@ def says_failure(text: str) -> str:
     return "" if rule is None else str(rule["family"])
 
 
+@lru_cache(maxsize=1024)  # asked several times of each sentence
 def _reports(text: str) -> Mapping[str, Any] | None:
     clauses = filter(None, _CLAUSE.split(text))
     return next((rule for clause in clauses for rule, opposite in _mentions(clause, text) if not opposite), None)
@@ -292,13 +301,29 @@ def tried_in(text: str, lead: str = "") -> list[str]:
 
 
 def _claims(sentence: Sentence) -> Iterator[_Claim]:
-    text = _own_words(sentence.text)
-    seen: set[str] = set()
-    for rule in _table()["facts"] if text else ():
-        for name, value in _values(rule, text):
-            if name not in seen:
-                seen.add(name)
-                yield _Claim(name, value, sentence, 1 + ("label" in rule) + sentence.heading)
+    for name, value, weight in _stated(sentence.text):
+        yield _Claim(name, value, sentence, weight + sentence.heading)
+
+
+@lru_cache(maxsize=1024)  # pages repeat themselves
+def _stated(sentence: str) -> tuple[tuple[str, Value, int], ...]:
+    """The facts that a sentence states, the first value of each, with their weight."""
+    text = _own_words(sentence)
+    stated: dict[str, tuple[str, Value, int]] = {}
+    for rule, says, unless in _fact_rules() if text else ():
+        if unless is None or not unless.search(text):
+            for name, value in _values(rule, says, text):
+                stated.setdefault(name, (name, value, 1 + ("label" in rule)))
+    return tuple(stated.values())
+
+
+@cache
+def _fact_rules() -> Sequence[tuple[Mapping[str, Any], re.Pattern[str], re.Pattern[str] | None]]:
+    """The rules of facts with their patterns: what they read, and what keeps them from it."""
+    return [
+        (rule, _pattern(rule["says"].replace("{LABEL}", rule.get("label", ""))), _pattern(rule["unless"]) if "unless" in rule else None)
+        for rule in _table()["facts"]
+    ]
 
 
 def _own_words(text: str) -> str:
@@ -316,12 +341,9 @@ def _denies(clause: str, sentence: str) -> bool:
     return "denied" in opposites and "" not in opposites
 
 
-def _values(rule: Mapping[str, Any], text: str) -> Iterator[tuple[str, Value]]:
+def _values(rule: Mapping[str, Any], says: re.Pattern[str], text: str) -> Iterator[tuple[str, Value]]:
     """The facts that one rule reads in a sentence."""
-    says = rule["says"].replace("{LABEL}", rule.get("label", ""))
-    if "unless" in rule and _pattern(rule["unless"]).search(text):
-        return
-    for match in _pattern(says).finditer(text):
+    for match in says.finditer(text):
         values = list(_READ[rule["take"]](rule, match))
         if values:
             yield from values
