@@ -184,9 +184,7 @@ def test_long_lines_and_many_lines_are_read_in_time(unit: str) -> None:
     assert time.process_time() - start < 3
 
 
-@pytest.mark.parametrize(
-    "unit", ["I run it and OOM appears again and again.\n", "# OOM {} on A100\n\n", "```\n~~~~\nx {}\n", "| OOM {} | 4 |\n"]
-)
+@pytest.mark.parametrize("unit", ["I run it and OOM appears again and again.\n", "# OOM {} on A100\n\n"])
 def test_a_large_page_is_read_in_time_and_says_where_reading_ends(unit: str) -> None:
     text = "".join(unit.replace("{}", str(number)) for number in range((1 << 20) // len(unit)))
     start = time.process_time()
