@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from diagnose.scan.log_scan import Scanned
 
 MOST = 32 << 10  # characters of sentences that are read of one page
+MOST_SENTENCES = 1000  # of one page
 LONGEST = 2000  # characters of a line; a longer one is no sentence
 SHORT = 100  # characters of a line that answers the heading above it
 NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
@@ -40,12 +41,12 @@ _PRINTED = re.compile(
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
-_BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、])?\s{0,8}(?:\[[ xX]\] )?")
-_LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、])")
+_BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
+_LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
 _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however)\b|但是?|不过|可是")
+_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PLACE = b'File "'
 _RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 
@@ -74,16 +75,20 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     """The reading with what a person wrote round the logs. Sentences never replace what a log says: they make a failure (`suspected`)
     only where the logs have none, and their facts rank below those of logs and configs. `configured`: configs were pasted beside them."""
     facts: list[Fact] = []
+    notices: list[Notice] = []
     event: Event | None = None
     for log in logs:
         if log.input.bytes > LARGEST:
             continue
-        sentences = list(_sentences_of_log(log))
+        sentences, last = _sentences_of_log(log)
+        if last:
+            message = phrase("parse.prose_cut", name=log.input.name.replace("{", "("), line=last)
+            notices.append(Notice("info", "prose_cut", message, Witness(log.input.name, last)))
         failure = _failure(log, sentences) if event is None and reading.root is None else None
         event = event or failure
         reading = _with_phase(reading, sentences)
         if failure is not None or is_page(log):
-            facts += _facts(sentences, log.input.name)
+            facts += facts_in(sentences, log.input.name)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
@@ -91,21 +96,24 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):  # a model that somebody runs is no model that is trained
         facts = [fact for fact in facts if fact.name != "model.path"]
-    facts, notices = _without_refuted(facts, reading)
-    return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices))
+    facts, refuted = _without_refuted(facts, reading)
+    return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
 
 
 # -- sentences
 
 
-def _sentences_of_log(log: Scanned) -> Iterator[Sentence]:
+def _sentences_of_log(log: Scanned) -> tuple[list[Sentence], int]:
+    """The sentences of a page, and the line of the last one that is read where there are too many; 0: all are read."""
+    sentences: list[Sentence] = []
     size = 0
     for excerpt in log.excerpts:
         for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line):
             size += len(sentence.text)
-            if size > MOST:
-                return
-            yield sentence
+            if size > MOST or len(sentences) == MOST_SENTENCES:
+                return sentences, sentences[-1].line if sentences and is_page(log) else 0
+            sentences.append(sentence)
+    return sentences, 0
 
 
 def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
@@ -201,20 +209,30 @@ def says_failure(text: str) -> str:
     return "" if rule is None else str(rule["family"])
 
 
+@lru_cache(maxsize=1024)  # asked several times of each sentence
 def _reports(text: str) -> Mapping[str, Any] | None:
-    for clause in filter(None, _CLAUSE.split(text)):
-        for rule in _table()["failure"]:
-            match = _pattern(rule["says"]).search(clause)
-            if match is not None and not _opposite(clause[: match.start()], clause[match.end() :], text):
-                return rule  # type: ignore[no-any-return]
-    return None
+    clauses = filter(None, _CLAUSE.split(text))
+    return next((rule for clause in clauses for rule, opposite in _mentions(clause, text) if not opposite), None)
 
 
-def _opposite(before: str, behind: str, sentence: str) -> bool:
-    words = _table()["opposite"]
-    if _pattern(words["behind"]).search(behind):
-        return True
-    return _pattern(words["before"]).search(before) is not None and not _pattern(words["yet"]).search(sentence)
+def _mentions(clause: str, sentence: str) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """The failures of memory that a clause speaks of, with the word by which it means the opposite ("" for one that it reports)."""
+    for rule in _table()["failure"]:
+        match = _pattern(rule["says"]).search(clause)
+        if match is not None:
+            yield rule, _opposite(clause[: match.start()], clause[match.end() :], sentence)
+
+
+def _opposite(before: str, behind: str, sentence: str) -> str:
+    """Whether words round a failure make it `denied` or `supposed`; "" where they leave it as it is."""
+    table = _table()["opposite"]
+    is_taken_back = _pattern(table["yet"]).search(sentence) is not None
+    for kind in ("denied", "supposed"):
+        if _pattern(table[kind]["behind"]).search(behind):
+            return kind
+        if not is_taken_back and _pattern(table[kind]["before"]).search(before):
+            return kind
+    return ""
 
 
 def says_phase(text: str) -> str:
@@ -242,7 +260,7 @@ def _cut_traceback(log: Scanned) -> tuple[Page | None, tuple[Frame, ...], int]:
 # -- facts
 
 
-def _facts(sentences: Sequence[Sentence], source: str) -> list[Fact]:
+def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     """The facts that the sentences state. Of a fact with several values the weightiest counts; where such differ, none."""
     claims: dict[str, list[_Claim]] = {}
     tried: dict[str, Sentence] = {}
@@ -282,37 +300,50 @@ def tried_in(text: str, lead: str = "") -> list[str]:
     return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
 
 
-def read_fact(rule: Mapping[str, Any], text: str) -> dict[str, Value]:
-    """The facts that one rule of the table reads in a sentence."""
-    return dict(_values(rule, text))
-
-
 def _claims(sentence: Sentence) -> Iterator[_Claim]:
-    text = _own_words(sentence.text)
-    seen: set[str] = set()
-    for rule in _table()["facts"] if text else ():
-        for name, value in _values(rule, text):
-            if name not in seen:
-                seen.add(name)
-                yield _Claim(name, value, sentence, 1 + ("label" in rule) + sentence.heading)
+    for name, value, weight in _stated(sentence.text):
+        yield _Claim(name, value, sentence, weight + sentence.heading)
+
+
+@lru_cache(maxsize=1024)  # pages repeat themselves
+def _stated(sentence: str) -> tuple[tuple[str, Value, int], ...]:
+    """The facts that a sentence states, the first value of each, with their weight."""
+    text = _own_words(sentence)
+    stated: dict[str, tuple[str, Value, int]] = {}
+    for rule, says, unless in _fact_rules() if text else ():
+        if unless is None or not unless.search(text):
+            for name, value in _values(rule, says, text):
+                stated.setdefault(name, (name, value, 1 + ("label" in rule)))
+    return tuple(stated.values())
+
+
+@cache
+def _fact_rules() -> Sequence[tuple[Mapping[str, Any], re.Pattern[str], re.Pattern[str] | None]]:
+    """The rules of facts with their patterns: what they read, and what keeps them from it."""
+    return [
+        (rule, _pattern(rule["says"].replace("{LABEL}", rule.get("label", ""))), _pattern(rule["unless"]) if "unless" in rule else None)
+        for rule in _table()["facts"]
+    ]
 
 
 def _own_words(text: str) -> str:
-    """A sentence without the clauses in which somebody else, another run or a wish speaks."""
-    elsewhere = _pattern(_table()["elsewhere"])
+    """A sentence without the clauses in which somebody else, another run or a wish speaks: a run without the failure is another one."""
     if _pattern(_table()["advice"]).match(text):
         return ""
-    if not elsewhere.search(text):
-        return text
-    return ", ".join(clause for clause in _ASIDE.split(text) if clause and not elsewhere.search(clause))
+    clauses = [clause for clause in _ASIDE.split(text) if clause]
+    elsewhere = _pattern(_table()["elsewhere"])
+    own = [clause for clause in clauses if not elsewhere.search(clause) and not _denies(clause, text)]
+    return text if len(own) == len(clauses) else ", ".join(own)
 
 
-def _values(rule: Mapping[str, Any], text: str) -> Iterator[tuple[str, Value]]:
+def _denies(clause: str, sentence: str) -> bool:
+    opposites = [opposite for _, opposite in _mentions(clause, sentence)]
+    return "denied" in opposites and "" not in opposites
+
+
+def _values(rule: Mapping[str, Any], says: re.Pattern[str], text: str) -> Iterator[tuple[str, Value]]:
     """The facts that one rule reads in a sentence."""
-    says = rule["says"].replace("{LABEL}", rule.get("label", ""))
-    if "unless" in rule and _pattern(rule["unless"]).search(text):
-        return
-    for match in _pattern(says).finditer(text):
+    for match in says.finditer(text):
         values = list(_READ[rule["take"]](rule, match))
         if values:
             yield from values

@@ -923,6 +923,8 @@ class Lexicon(Row):
     blocks: list[str]
     libraries: list[str]
     programs: list[str]
+    references: list[str]
+    engine: list[str]
     spellings: dict[str, list[Spelling]]
 
 
@@ -966,11 +968,16 @@ class FactClause(Row):
     others: list[str] = []
 
 
-class Opposite(Row):
+class Surroundings(Row):
     before: str
     behind: str
+
+
+class Opposite(Row):
+    denied: Surroundings
+    supposed: Surroundings
     yet: str
-    examples: list[str]
+    examples: dict[str, str]
     others: list[str]
 
 

@@ -77,7 +77,7 @@ def test_a_file_that_configures_no_training_yields_nothing(name: str) -> None:
 
 
 def test_the_collection_is_complete() -> None:
-    assert [len(files(part)) for part in ("tuned", "unseen", "more", "others")] == [30, 30, 120, 30]
+    assert [len(files(part)) for part in ("tuned", "unseen", "more", "others")] == [30, 30, 142, 30]
     assert set(EXPECTED) == {*files("tuned"), *files("unseen"), *files("more")}
 
 
@@ -166,6 +166,42 @@ def test_a_command_wins_over_a_file_and_a_file_over_the_defaults_of_the_script()
 def test_files_that_differ_say_nothing() -> None:
     told = read({"a.yaml": "lr: 1\nepochs: 3\nbatch: 8\n", "b.yaml": "lr: 1\nepochs: 3\nbatch: 16\n"})
     assert FactBook(told.facts).value("train.micro_batch_size") is None
+
+
+@pytest.mark.parametrize(
+    ("files_beside", "knobs"),
+    [
+        (
+            {"c.yaml": "stage: sft\ndeepspeed: ds/zero.json\n", "ds/zero.json": '{"zero_optimization": {"stage": 3}}'},
+            {"train.stage": "sft", "zero.stage": 3},
+        ),
+        ({"c.toml": 'epochs = 3\n[engine]\nds_cfg = "z.json"\n', "z.json": '{"zero_optimization": {"stage": 1}}'}, {"zero.stage": 1}),
+        ({"c.json": '{"lr": 1, "include": ["b.yaml", "rows.json"]}', "b.yaml": "epochs: 3\nbatch: 8\n", "rows.json": "[3]"}, {"batch": 8}),
+        (
+            {"c.yaml": "base: b.yaml\nbatch: 2\n", "b.yaml": "lr: 1\nepochs: 2\nbatch: 8\nseq_len: 64\n"},
+            {"batch": 2, "train.max_seq_len": 64},
+        ),
+        ({"go.sh": "torchrun my.py --ds-conf z.json --batch 2\n", "z.json": '{"zero_optimization": {"stage": 2}}'}, {"zero.stage": 2}),
+        ({"c.yaml": "stage: sft\ndeepspeed: ../zero.json\n"}, {"zero.stage": None}),
+    ],
+)
+def test_a_file_that_such_a_file_names_is_read_beside_it(tmp_path: Path, files_beside: dict[str, str], knobs: dict[str, Any]) -> None:
+    (tmp_path / "zero.json").write_text('{"zero_optimization": {"stage": 3}}')
+    for name, text in files_beside.items():
+        (tmp_path / "job" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "job" / name).write_text(text)
+    first, text = next(iter(files_beside.items()))
+    told = config_reader.read([ConfigSource(first, text.encode(), folder=tmp_path / "job")], Reading(), FactBook())
+    book = FactBook(told.facts)
+    assert {name: book.value("train.micro_batch_size" if name == "batch" else name) for name in knobs} == knobs
+    assert [notice for notice in told.notices if notice.level == "error"] == []
+    pasted = read({first: text})
+    assert FactBook(pasted.facts).value("zero.stage") is None
+
+
+def test_a_deepspeed_file_that_is_not_there_is_asked_for() -> None:
+    told = read({"c.yaml": "stage: sft\ndeepspeed: ds/zero.json\n"})
+    assert [notice.code for notice in told.notices] == ["config.guessed", "config.not_given"]
 
 
 def test_nothing_is_guessed_beside_the_settings_of_a_known_framework() -> None:

@@ -48,8 +48,22 @@ def test_a_page_says_what_its_reader_takes_from_it(report: dict[str, Any]) -> No
 # -- rules/prose.yaml
 
 
-def _written(facts: dict[str, Value]) -> str:
-    return ", ".join(f"{value} nodes" if name == "parallel.nodes" and len(facts) > 1 else str(value) for name, value in facts.items())
+def _read(text: str) -> dict[str, Value]:
+    return {fact.name: fact.value for fact in prose.facts_in(list(prose.sentences_of(text)), "page.md")}
+
+
+def _written(rule: dict[str, Any], facts: dict[str, Value]) -> str:
+    """The values of the facts that a rule is about, as its examples write them."""
+    names = [rule["fact"]] if "fact" in rule else _READS[rule["take"]]
+    values = {name: facts[name] for name in names if name in facts}
+    return ", ".join(f"{value} nodes" if name == "parallel.nodes" and len(names) > 1 else str(value) for name, value in values.items())
+
+
+_READS = {
+    "cards": ["hardware.gpu", "hardware.count", "parallel.nodes"],
+    "count": ["hardware.count", "parallel.nodes"],
+    "model": ["model.path"],
+}
 
 
 def test_patterns_read_their_examples_and_nothing_else() -> None:
@@ -58,14 +72,16 @@ def test_patterns_read_their_examples_and_nothing_else() -> None:
     for rule in table["failure"]:
         wrong += [text for text in rule["examples"] if prose.says_failure(text) != rule["family"]]
         wrong += [text for text in rule["others"] if prose.says_failure(text) == rule["family"]]
-    wrong += [text for text in table["opposite"]["examples"] if prose.says_failure(text)]
+    opposite = table["opposite"]["examples"]
+    wrong += [text for text in opposite if prose.says_failure(text)]
+    wrong += [text for text, kind in opposite.items() if kind == "denied" and "train.stage" in _read(f"in DPO {text}")]
     wrong += [text for text in table["opposite"]["others"] if not prose.says_failure(text)]
     for rule in table["when"]:
         wrong += [text for text in rule["examples"] if prose.says_phase(text) != rule["phase"]]
         wrong += [text for text in rule["others"] if prose.says_phase(text) == rule["phase"]]
     for rule in table["facts"]:
-        wrong += [text for text, value in rule["examples"].items() if _written(prose.read_fact(rule, text)) != str(value)]
-        wrong += [text for text in rule.get("others", ()) if prose.read_fact(rule, text)]
+        wrong += [text for text, value in rule["examples"].items() if _written(rule, _read(text)) != str(value)]
+        wrong += [text for text in rule.get("others", ()) if (seen := _written(rule, _read(text))) and seen == rule.get("value", seen)]
     for rule in table["tried"]:
         wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.tried_in(text)]
         wrong += [text for text in rule["others"] if rule["remedy"] in prose.tried_in(text)]
@@ -93,6 +109,30 @@ def test_a_log_line_is_the_failure_and_not_the_heading() -> None:
     assert diagnosis.verdict.status == "oom"
     assert len(diagnosis.events) == 1
     assert diagnosis.events[0].requested is not None
+
+
+_TITLES = (
+    "# CUDA_ERROR_OUT_OF_MEMORY, why",
+    "# CUDA out of memory. Tried to allocate 20.00 MiB",
+    "**RuntimeError: CUDA error: out of memory**",
+)
+_GROWTH = "E cuda_driver.cc:1002] failed to allocate 190.31M (199557120 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"
+
+
+@pytest.mark.parametrize("title", [*_TITLES, "# Pod OOMKilled, exit code 137", "# ggml_cuda_host_malloc: out of memory"])
+@pytest.mark.parametrize(
+    ("message", "requested"),
+    [(f"torch.OutOfMemoryError: {_MESSAGE}", "4.00 GiB"), (_GROWTH, "199557120 bytes"), ("cudaMalloc failed: out of memory", "None")],
+)
+def test_a_message_in_a_heading_goes_behind_a_log_line(title: str, message: str, requested: str) -> None:
+    diagnosis = diagnose.explain(f"{title}\n\nIt prints\n\n```\n{message}\n```\n\nPlease help!\n")
+    assert diagnosis.verdict.event is not None
+    event = diagnosis.events[diagnosis.verdict.event]
+    assert (event.evidence[0].line, str(event.requested)) == (6, requested)
+
+
+def test_a_message_in_a_heading_alone_is_the_failure() -> None:
+    assert [diagnose.explain(f"{title}\n\nPlease help!\n").verdict.status for title in _TITLES] == ["oom", "oom", "oom"]
 
 
 def test_a_card_of_another_capacity_is_said_and_not_believed() -> None:
@@ -142,3 +182,13 @@ def test_long_lines_and_many_lines_are_read_in_time(unit: str) -> None:
     start = time.process_time()
     diagnose.explain(text)
     assert time.process_time() - start < 3
+
+
+@pytest.mark.parametrize("unit", ["I run it and OOM appears again and again.\n", "# OOM {} on A100\n\n"])
+def test_a_large_page_is_read_in_time_and_says_where_reading_ends(unit: str) -> None:
+    text = "".join(unit.replace("{}", str(number)) for number in range((1 << 20) // len(unit)))
+    start = time.process_time()
+    diagnosis = diagnose.explain(text)
+    assert time.process_time() - start < 1.5
+    assert diagnosis.verdict.status == "suspected"
+    assert [notice.witness.line < 6000 for notice in diagnosis.notices if notice.code == "prose_cut" and notice.witness]

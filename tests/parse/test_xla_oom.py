@@ -74,9 +74,8 @@ WORDINGS = [
         "I tensorflow/stream_executor/cuda/cuda_driver.cc:763] failed to allocate 343.34M ({requested:bytes} bytes) from device: "
         "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "tf",
-        "lookalike",
-        "pool_growth",
-        fatal=False,
+        "suspected",
+        "pool_refused",
     ),
     Wording(
         "tf growth of 2.16",
@@ -84,9 +83,8 @@ WORDINGS = [
         "bytes) from device: "
         "RESOURCE_EXHAUSTED: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
         "tf",
-        "lookalike",
-        "pool_growth",
-        fatal=False,
+        "suspected",
+        "pool_refused",
     ),
 ]
 
@@ -179,6 +177,28 @@ def test_retries_before_a_failure_are_not_the_failure() -> None:
         )
     )
     assert (event.status, event.fatal, event.requested and event.requested.bytes) == ("oom", True, 36)
+
+
+@pytest.mark.parametrize(("behind", "status"), [("", "suspected"), ("Epoch 1: loss 0.31\n", "lookalike"), ("\n\n", "suspected")])
+def test_a_pool_that_is_refused_may_go_on_where_something_is_printed_behind_it(behind: str, status: str) -> None:
+    growth = next(one for one in WORDINGS if one.name == "tf growth").printed({"requested": 360_022_016})
+    assert only(reading(f"{growth}\n{behind}")).status == status
+
+
+def test_a_tensor_without_a_type_has_about_the_size_of_float32() -> None:
+    event = only(reading("ResourceExhaustedError (see above for traceback): OOM when allocating tensor with shape[2394,64,128,128]\n"))
+    assert event.requested is not None
+    assert (str(event.requested), event.requested.bytes) == ("9.35 GiB (float32)", 2394 * 64 * 128 * 128 * 4)
+    assert 2394 * 64 * 128 * 128 * 2 in event.requested
+
+
+def test_what_tensorflow_prints_of_a_card() -> None:
+    old = reading(
+        f"Total memory: 7.92GiB\nFree memory: 190.31MiB\n{TF_BFC}ResourceExhaustedError: OOM when allocating tensor with shape[9]\n"
+    )
+    new = reading(f"totalMemory: 10.92GiB freeMemory: 10.75GiB\n{TF_BFC}ResourceExhaustedError: OOM when allocating tensor with shape[9]\n")
+    assert said(old, "log.capacity", "log.free_at_start") == ["7.92 GiB", "190.31 MiB"]
+    assert said(new, "log.capacity", "log.free_at_start") == ["10.92 GiB", "10.75 GiB"]
 
 
 def test_what_a_compiled_program_needs() -> None:

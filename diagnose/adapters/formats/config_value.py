@@ -17,6 +17,8 @@ MAX_BYTES = 2_000_000
 MAX_SCRIPT = 300_000
 MAX_LEAVES = 20_000
 MAX_DEPTH = 64
+#: How the names of config files end.
+CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 
 #: Spellings of true and false in YAML 1.1, JSON, Python and argparse.
 YES = frozenset({"true", "yes", "on", "1", "y", "t"})

@@ -13,7 +13,7 @@ from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf, Places, Unreadable, name_of
 from diagnose.adapters.formats.settings import Document, Entry, Form
 from diagnose.adapters.job.command_layers import option_leaves
-from diagnose.adapters.job.named_files import base_name
+from diagnose.adapters.job.named_files import base_name, named_by
 from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
@@ -51,7 +51,7 @@ class GuessedSettings:
 
 
 class _Text(NamedTuple):
-    """Keys of one text, in the order of precedence of what the log prints, commands, files and scripts (`place`)."""
+    """Keys of one text, in the order of precedence of what the log prints, commands, files, those that they name, and scripts (`place`)."""
 
     name: str
     form: Form
@@ -90,11 +90,13 @@ def guess_settings(
     texts = _own_settings(documents, programs) if is_claimed else _texts(documents, programs, printed)
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
+    names = {base_name(document.source.called or document.source.name) for document in documents}
     for text in sorted(texts, key=lambda text: text.place):
         guesses = lexicon.guesses(text.leaves, text.shown)
         fresh = [guess for guess in guesses.read if guess.knob not in known]
-        if fresh:
-            result.notices.append(_notice(text, "guessed_keys", [guess.leaf.key for guess in fresh]))
+        followed = [leaf for leaf, file in lexicon.references(text.leaves) if text.form in _FILES and base_name(file) in names]
+        if fresh or followed:
+            result.notices.append(_notice(text, "guessed_keys", [leaf.key for leaf in (*(guess.leaf for guess in fresh), *followed)]))
         if guesses.unclear:
             result.notices.append(_notice(text, "unclear_keys", [leaf.key for leaf in guesses.unclear]))
         for guess in fresh:
@@ -146,13 +148,26 @@ def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram]
         if start.table is None and not launch.orphan and launch.program and launch.flags:
             shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
             yield _command(start, _options(start), shown)
+    yield from _files(documents)
     for document in documents:
-        if document.form in _FILES and document.kind == "unknown":
-            yield _file(document, document.leaves, 0)
-        elif document.form == "shell":
+        if document.form == "shell":
             yield from _variables(document, programs)
         elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
             yield from _script(document, programs)
+
+
+def _files(documents: Sequence[OpenDocument]) -> Iterator[_Text]:
+    """The files of unknown programs. One that another names counts less than that one; together they show that a model is trained."""
+    files = [document for document in documents if document.form in _FILES and document.kind == "unknown"]
+    named = named_by(files)
+    names = {base_name(document.source.name) for document in files}
+    is_named = [base_name(document.source.name) in named for document in files]
+    belongs = [own or not names.isdisjoint(named_by([document])) for own, document in zip(is_named, files, strict=True)]
+    together = [leaf for document, own in zip(files, belongs, strict=True) if own for leaf in document.leaves]
+    shown = lexicon.NEEDED * bool(together and lexicon.guesses(together).read)
+    for document, below, own in zip(files, is_named, belongs, strict=True):
+        text = _file(document, document.leaves, shown * own)
+        yield text._replace(place=text.place + below)
 
 
 def _shown(keys: Sequence[str]) -> str:
@@ -242,4 +257,4 @@ def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Itera
         return
     is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)
     shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started + is_plain
-    yield _Text(document.source.name, "python", document.text, leaves, shown, 2)
+    yield _Text(document.source.name, "python", document.text, leaves, shown, 3)

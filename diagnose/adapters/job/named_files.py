@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.documents.started_programs import StartedProgram
-from diagnose.adapters.formats.config_value import MAX_BYTES, name_of
+from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_BYTES, name_of
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.job import config_layers
+from diagnose.adapters.schema import lexicon
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
 
 if TYPE_CHECKING:
+    from diagnose.adapters.formats.config_value import Leaf
     from diagnose.adapters.shell.shell_text import Word
 
-_CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 _MAX_FILES = 8
 
 
@@ -52,9 +53,10 @@ def find_named_files(documents: Sequence[OpenDocument]) -> list[OpenDocument]:
             data = _read_beside(folder, path)
             if data is not None:
                 names.add(base_name(path))
-                result.append(
-                    open_document(ConfigSource(str(Path(document.source.name).parent / path), data, folder=(folder / path).parent))
-                )
+                source = ConfigSource(str(Path(document.source.name).parent / path), data, folder=(folder / path).parent)
+                result.append(open_document(source))
+                if document.kind == "unknown":  # what such a key names may be anything
+                    result[-1].notices = tuple(notice for notice in result[-1].notices if notice.level != "error")
                 pending.append(result[-1])
     return result
 
@@ -63,20 +65,32 @@ def _named_paths(document: OpenDocument) -> list[str]:
     """Paths of all configs and scripts that a document names by a key or on a command line."""
     names = [leaf.text or "" for part in config_layers.document_parts(document) for leaf in config_layers.file_references(part)]
     names += [
-        name if name.endswith(_CONFIG_ENDINGS) else f"{name}.yaml"
+        name if name.endswith(CONFIG_ENDINGS) else f"{name}.yaml"
         for part in config_layers.document_parts(document)
         for name, _ in config_layers.base_configs(part)
     ]
+    names += [file for _, file in _references(document)]
     for launch in document.launches:
-        names += [word.text for word in launch.files if word.text.endswith(_CONFIG_ENDINGS)]
+        names += [word.text for word in launch.files if word.text.endswith(CONFIG_ENDINGS)]
         names += [
             flag.value
             for flag in (*launch.flags, *launch.launcher_flags)
-            if (flag.value and flag.value.endswith(_CONFIG_ENDINGS) and "config" in flag.name) or (flag.name == "deepspeed" and flag.value)
+            if (flag.value and flag.value.endswith(CONFIG_ENDINGS) and lexicon.names_config(flag.name))
+            or (flag.name == "deepspeed" and flag.value)
         ]
-        names += [word.text for word in launch.env.values() if word.sure and word.text.endswith(_CONFIG_ENDINGS)]
+        names += [word.text for word in launch.env.values() if word.sure and word.text.endswith(CONFIG_ENDINGS)]
         names += [launch.program] if launch.program.endswith(".py") else []
     return [name for name in names if name]
+
+
+def named_by(documents: Iterable[OpenDocument]) -> set[str]:
+    """The names of the files that files of unknown programs name: what the naming file says counts more."""
+    return {base_name(file) for document in documents for _, file in _references(document)}
+
+
+def _references(document: OpenDocument) -> Iterator[tuple[Leaf, str]]:
+    """The keys of a file of an unknown program that name other configs."""
+    return lexicon.references(document.leaves if document.kind == "unknown" and document.form in ("yaml", "json", "toml") else ())
 
 
 def _read_beside(folder: Path, path: str) -> bytes | None:
@@ -93,7 +107,7 @@ def _read_beside(folder: Path, path: str) -> bytes | None:
         return None
 
 
-def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], documents: Iterable[OpenDocument]) -> MissingFiles:
+def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], documents: Sequence[OpenDocument]) -> MissingFiles:
     """The named files that are missing, and whether defaults hold without them."""
     result = MissingFiles()
     names = {base_name(document.source.called or document.source.name) for document in documents}
@@ -102,13 +116,13 @@ def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], docu
         for leaf in config_layers.file_references(part):
             file = base_name(leaf.text or "")
             is_config_key = name_of(leaf.key) in part.table.config_keys  # may name a shipped config, without ending
-            if file in part.table.stock and not file.endswith(_CONFIG_ENDINGS):  # alias of a shipped file
+            if file in part.table.stock and not file.endswith(CONFIG_ENDINGS):  # alias of a shipped file
                 _add_deepspeed(result, file, part)
                 continue
             if (
                 file in names
                 or (is_config_key and file in stems | _shipped(part, file))
-                or not (is_config_key or file.endswith(_CONFIG_ENDINGS))
+                or not (is_config_key or file.endswith(CONFIG_ENDINGS))
             ):
                 continue
             if is_config_key:
@@ -121,8 +135,9 @@ def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], docu
                 _add_deepspeed(result, file, part)
             _add_notice(result, leaf.text or "", part.witness_of(leaf))
         _add_missing_bases(result, part, stems)
+    _add_references(result, documents, names)
     for start in programs:
-        files = [word.text for word in (*start.launch.files, *_variable_words(start)) if word.text.endswith(_CONFIG_ENDINGS)]
+        files = [word.text for word in (*start.launch.files, *_variable_words(start)) if word.text.endswith(CONFIG_ENDINGS)]
         if start.table is not None and start.trains and any(base_name(file) not in names for file in files):
             result.trainer = result.trainer or not any(base_name(file) in names for file in files)
             if start.origin != "log":
@@ -144,6 +159,16 @@ def _add_missing_bases(result: MissingFiles, part: Part, stems: set[str]) -> Non
         if config_layers.config_stem(name) not in stems | part.table.shipped:
             result.trainer = True
             _add_notice(result, name, part.witness_of(leaf))
+
+
+def _add_references(result: MissingFiles, documents: Iterable[OpenDocument], names: Collection[str]) -> None:
+    """Add DeepSpeed's files that the files of unknown programs name."""
+    for document in documents:
+        for leaf, path in _references(document):
+            if lexicon.names_engine(leaf) and base_name(path) not in names:
+                result.deepspeed.append(base_name(path))
+                result.unknown.add("zero.stage")
+                _add_notice(result, path, Witness(document.source.name, leaf.line, leaf.column, key=leaf.key))
 
 
 def _is_script(start: StartedProgram) -> bool:

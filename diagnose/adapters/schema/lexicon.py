@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from diagnose import rule_files
-from diagnose.adapters.formats.config_value import MAX_DEPTH, Leaf
+from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_DEPTH, Leaf
 from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.catalogue import model
@@ -147,6 +147,23 @@ def shows_training(text: str) -> bool:
 def names_training(program: str) -> bool:
     """Whether the name of a program says that it trains or runs a model."""
     return not {word.lower() for word in _WORD.split(program.rpartition("/")[2])}.isdisjoint(_lexicon()["programs"])
+
+
+def names_config(key: str) -> bool:
+    """Whether a key of this name may name another configuration file."""
+    return not set(_words(key.rpartition(".")[2])).isdisjoint(_lexicon()["references"])
+
+
+def references(leaves: Iterable[Leaf]) -> Iterator[tuple[Leaf, str]]:
+    """The keys that name other configuration files, each with a file."""
+    for leaf in leaves:
+        if names_config(leaf.key):
+            yield from ((leaf, text) for text in leaf.items or [leaf.text or ""] if text.endswith(CONFIG_ENDINGS))
+
+
+def names_engine(leaf: Leaf) -> bool:
+    """Whether the file that a key names is DeepSpeed's."""
+    return not set(_words(leaf.key.rpartition(".")[2])).isdisjoint(_lexicon()["engine"])
 
 
 def is_common(key: str) -> bool:

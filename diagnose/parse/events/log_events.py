@@ -40,6 +40,7 @@ _QUOTED = (
     r"|\b(?:if|when|avoid|prevent|get|got|cause[sd]?|an?|your)\s+$"
 )
 #: What a line of source has before the words of a message that it raises, prints or asks for.
+_HEADING = lazy_compile(r"[> ]{0,6}(?:#{1,6} |\*\*[^*\n]{1,300}\*\*\s{0,9}$)")
 _SOURCE = lazy_compile(
     r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
 )
@@ -83,6 +84,11 @@ class PlacedMessage:
     @property
     def fatal(self) -> bool:
         return self.message.fatal and not self.warned and not self.survived
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether it stands in a heading of a page, where somebody quotes it."""
+        return _HEADING.match(self.line_start) is not None
 
     @property
     def gave_up(self) -> bool:

@@ -90,6 +90,7 @@ def _place(state: Timeline, event: Event) -> tuple[str, int]:
 def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequence[Page], one_log: bool) -> list[PlacedMessage]:
     """Every failure once, in the order they happened; those that the job survived are marked."""
     _mark_survived(messages, survival)
+    _doubt_last_growth(messages, pages)
     failures = folding.without_repeats(_without_guesses(messages))
     for failure in failures:  # a helper that is killed after the end is not the death of the job
         if (
@@ -108,10 +109,30 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
     return order.sort_by_time(failures, named if isinstance(named, int) else None, pages, one_log)
 
 
+def _doubt_last_growth(messages: Sequence[PlacedMessage], pages: Sequence[Page]) -> None:
+    """A pool that is refused memory goes on with less; where nothing else failed and nothing is printed behind it, it may not have."""
+    last = messages[-1] if messages else None
+    if (
+        last is None
+        or last.message.reason != "pool_growth"
+        or any(placed.message.status == "oom" and not placed.is_heading for placed in messages)
+    ):
+        return
+    page = last.page
+    behind = (page.line(index).text for index in range(last.index + 1, min(len(page), last.index + 1 + NEARBY)))
+    is_end = page is next(other for other in reversed(pages) if other.source == page.source)
+    if is_end and not any(character.isdigit() for text in behind for character in text):  # what programs print has figures
+        quoted = any(placed.is_heading for placed in messages)  # somebody says that it failed
+        last.message.status, last.message.reason, last.message.fatal = "oom" if quoted else "suspected", "pool_refused", True
+
+
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
-    """Drop weak witnesses, such as Ray's generic list of reasons for a lost worker, if anything else was found."""
-    certain = [placed for placed in messages if not placed.message.guess]
-    return certain or messages
+    """Drop weak witnesses, such as Ray's generic list of reasons for a lost worker, if anything else was found; what a heading of a page
+    quotes, if a log speaks of a failure."""
+    certain = [placed for placed in messages if not placed.message.guess] or messages
+    if any(not placed.is_heading and placed.message.status != "lookalike" for placed in certain):
+        return [placed for placed in certain if not placed.is_heading]
+    return certain
 
 
 def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diagnose.parse.messages.message_spec import parse_amount, statement_specs
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.units import IMPOSSIBLE, Size
+from diagnose.units import IMPOSSIBLE, Size, show
 
 if TYPE_CHECKING:
     from diagnose.parse.model.message import Message
@@ -92,14 +92,17 @@ def read(text: str) -> Message | None:
 
 def _add_shape_size(message: Message, statement: Statement, node_type: Statement | None) -> None:
     """Add the size of the tensor, from its shape and type; a tensor on the host makes it a host shortage. Without a type, that of the
-    operation below, else the 32-bit floats that TensorFlow computes in by default."""
+    operation below; without one there, as many bytes as float32 has."""
     sides = [int(side) for side in re.findall(r"\d{1,19}", statement.word("DIMS"))]
     named = node_type.words[0].removeprefix("T=DT_").lower() if node_type is not None else ""
-    width = _WIDTH.get(statement.word("DTYPE") or named or "float") if statement.word("DIMS") else None
+    dtype = statement.word("DTYPE") or named
+    width = _WIDTH.get(dtype) if statement.word("DIMS") else None
+    count = prod(sides)
     if width is not None:
-        count = prod(sides) * width
-        message.figures["requested"] = Size.exactly(count) if count <= IMPOSSIBLE else None
+        message.figures["requested"] = Size.exactly(count * width) if count * width <= IMPOSSIBLE else None
         message.doubt_request()
+    elif sides and not dtype and count * 8 <= IMPOSSIBLE:  # a release that prints no type: its own default
+        message.figures["requested"] = Size(count * 2, count * 8, count * 4, f"{show(count * 4)} (float32)")
     if "CPU" in statement.word("DEVICE"):
         message.family = statement_specs("xla_oom")["of_host"].family
 

@@ -1,0 +1,17 @@
+vendor: str = "nvidia"
+name: str = "masks"
+num_classes: int = 40
+lr: float = 0.12
+weight_decay: float = 1e-4
+momentum: float = 0.9
+train_batch_size: int = 14
+eval_batch_size: int = 10
+max_epoch: int = 20
+do_train = True
+fp16 = False
+dist_backend: str = "nccl"
+num_workers: int = 3
+device: str = None
+n_device: int = 1
+amp: bool = False
+gradient_accumulation_steps: int = 1
