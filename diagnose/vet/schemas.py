@@ -583,6 +583,8 @@ class Vocabulary(Row):
     fills_host: list[str]
     fills_card: list[str]
     causes_of_training: list[str]
+    made_by_rows: list[str]
+    acts_on: dict[str, list[str]]
     meaning: dict[str, str]
 
 
@@ -1021,6 +1023,7 @@ class Tensor(Row):
     at_least: bool = False
     over: dict[str, TriedValues] = {}
     avoided: list[str] = []
+    kept: bool = False
 
 
 class LossWhen(Row):

@@ -26,7 +26,7 @@ from diagnose.budget.model.precisions import WIDTH
 from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments.failure_moment import failed_while_scoring
-from diagnose.budget.moments.other_passes import job_for_evaluation, job_for_scoring
+from diagnose.budget.moments.other_passes import job_for_evaluation, job_for_scoring, scoring_rows
 from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
@@ -35,6 +35,9 @@ from diagnose.units import Size
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
+#: A match with the rows of scoring, where those of training match nothing, names the pass below this chance. Only two passes compete for it,
+#: so that it may be larger than that of an identity.
+PASS_BAR = 0.05
 
 
 def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
@@ -73,7 +76,7 @@ def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind:
     trial = Trial(chosen, [*known, *lengths], len(known), rounds)
     matches = _find_candidates(trial, request)
     return [
-        _build_attribution(candidate, request, index, count, trial.chance(candidate, request), _rows_knob(job, event))
+        _build_attribution(candidate, request, index, count, trial, job)
         for candidate, count in _best_candidates(job, trial, request, matches)
     ]
 
@@ -276,8 +279,9 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
     return twins
 
 
-def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, luck: float, rows_knob: str) -> Attribution:
-    agrees = request.agrees(candidate.tensor)
+def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, trial: Trial, job: Setup) -> Attribution:
+    agrees, luck = request.agrees(candidate.tensor), trial.chance(candidate, request)
+    scoring = 0 < candidate.round < trial.guessed  # no number of the training step matches, those of scoring do
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
         event=index,
@@ -300,16 +304,23 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         padded=candidate.tensor.solve == "p",
         width=candidate.tensor.width(candidate.symbols),
         against=candidate.against,
-        lowered_by=levers(candidate, rows_knob),
+        lowered_by=levers(candidate, job, _rows_knob(job, request.event, scoring)),
         avoided_by=candidate.tensor.avoided,
+        kept_by_layers=candidate.tensor.kept and not scoring and is_kept_for_backward(job, request.event),
+        scoring=scoring and luck < PASS_BAR,
     )
 
 
-def _rows_knob(job: Setup, event: Event) -> str:
+def _rows_knob(job: Setup, event: Event, scoring: bool) -> str:
     """What sets the rows of the failed pass."""
     if event.phase == "eval" or job.role.predicts:
         return "eval.batch_size"
-    return "rollout.logprob_batch" if failed_while_scoring(job.book) else "train.micro_batch_size"
+    return scoring_rows(job.book) if scoring or failed_while_scoring(job.book) else "train.micro_batch_size"
+
+
+def is_kept_for_backward(job: Setup, event: Event) -> bool:
+    """Whether the failed pass keeps what backward needs."""
+    return event.phase not in ("eval", "generation") and not job.role.predicts and not failed_while_scoring(job.book)
 
 
 def _describe(candidate: Candidate) -> Text:
