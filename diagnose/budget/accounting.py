@@ -10,7 +10,7 @@ from diagnose.facts import Fact, FactBook
 from diagnose.parse.model.event import Event
 
 #: What a request may say of the run that the ledgers are drawn from.
-REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel", "attribution.pass")
+REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel", "train.finetuning", "attribution.pass")
 
 
 def _of_the_run(fact: Fact) -> bool:

@@ -583,7 +583,6 @@ class Vocabulary(Row):
     fills_host: list[str]
     fills_card: list[str]
     causes_of_training: list[str]
-    made_by_rows: list[str]
     acts_on: dict[str, list[str]]
     meaning: dict[str, str]
 

@@ -220,13 +220,7 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
     }
     if job.knows("T", "V", "h") and isinstance(job.values["T"], int):
         letters["R_c"] = chunk_rows(job)
-    pixels, tower = job.book.count("data.image_pixels"), job.model.vision if job.model else None
-    if tower is not None:
-        letters |= {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
-        if pixels:
-            letters["n_i"] = pixels // tower.patch**2
-            if images := job.book.count("data.images_per_sample"):
-                letters["n_v"] = pixels * images // tower.patch**2
+    letters |= _tower_letters(job)
     if job.model is not None and job.model.max_len:
         letters["m"] = job.model.max_len
     if side := job.book.count("data.image_size"):
@@ -239,6 +233,19 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
         letters["G"] = completion
     if prompts and ranks:
         letters["n"] = prompts * (job.book.count("rollout.num_generations") or 1) // max(1, ranks // job.sharding.context)
+    return letters
+
+
+def _tower_letters(job: Setup) -> dict[str, Number]:
+    """The letters of a vision tower: its dimensions, patches of an image and of a sample."""
+    pixels, tower = job.book.count("data.image_pixels"), job.model.vision if job.model else None
+    if tower is None:
+        return {}
+    letters: dict[str, Number] = {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
+    if pixels:
+        letters["n_i"] = pixels // tower.patch**2
+        if images := job.book.count("data.images_per_sample"):
+            letters["n_v"] = pixels * images // tower.patch**2
     return letters
 
 
@@ -348,7 +355,7 @@ ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", 
 def engine_letters(job: Setup) -> dict[str, Number]:
     """The letters of an engine's tensors (rules/tensors, `engine`): model dimensions, tensor parallel degree, tokens at once."""
     book = job.book
-    engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
+    engine: dict[str, Number] = {**job.values, **_tower_letters(job), "t_e": book.count("rollout.tensor_parallel") or 1}
     engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}
     cache = book.size("rollout.cache_memory")
     return engine if cache is None else {**engine, "C_kv": cache.bytes}

@@ -162,9 +162,10 @@ _SAID: dict[str, Callable[[Setup], str | None]] = {
 def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     """Whether this run may have such a tensor. An unknown release excludes nothing; other conditions that nobody states need the
     traceback."""
-    if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when) != (job.role.name == "engine"):
-        return False
-    if job.book.word("log.doing") == "encode_images" and job.role.name != "engine" and tensor.group != "mm_inputs":
+    engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
+    if (tensor.group == "logits" and job.role.headless) or (not tower and ("engine" in tensor.when) != engine):
+        return False  # engines encode images as trainers do
+    if job.book.word("log.doing") == "encode_images" and not engine and not tower:
         return False  # a tower has patches, and neither tokens nor a vocabulary
     return all(CONDITIONS[name](job) for name in tensor.when) and all(
         _is_allowed(tensor, name, words, job, event) for name, words in tensor.only

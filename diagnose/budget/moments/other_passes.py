@@ -146,7 +146,9 @@ def job_for_scoring(job: Setup) -> Setup | None:
 
 def scoring_rows(book: FactBook) -> str:
     """The knob that sets how many rows are scored at a time."""
-    return "rollout.micro_batch" if book.count("rollout.micro_batch") and not book.count("rollout.logprob_batch") else "rollout.logprob_batch"
+    return (
+        "rollout.micro_batch" if book.count("rollout.micro_batch") and not book.count("rollout.logprob_batch") else "rollout.logprob_batch"
+    )
 
 
 def job_that_failed(job: Setup) -> Setup:

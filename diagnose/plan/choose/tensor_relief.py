@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import prod
 
 from diagnose import rule_files, vocabulary
 from diagnose.budget.model.ledger import Attribution
@@ -21,6 +22,14 @@ HALF = 0.5
 KEEPS_LESS, IN_HAND = ("train.gradient_checkpointing", "train.activation_offload"), 0.1
 #: Knobs of what surrounds the job: they make room, and no tensor is smaller for it.
 SURROUNDINGS = ("alloc.", "hardware.", "version.")
+#: Knobs of the rows of a pass: what lowers one of its tensors by them lowers all of them.
+ROWS = frozenset(
+    (
+        *("train.max_seq_len", "train.micro_batch_size", "train.token_budget", "eval.batch_size"),
+        *("rollout.logprob_batch", "rollout.micro_batch", "rollout.completion_len", "rollout.max_num_seqs", "rollout.prefill_tokens"),
+        *("data.image_pixels", "data.image_size", "data.images_per_sample"),
+    )
+)
 #: Of the memory in use, the share from which on a tensor says what filled the card, and not only what asked last.
 MUCH = 0.15
 
@@ -34,8 +43,8 @@ def relief(rule: Rule, changes: Mapping[str, Value], job: Job) -> float | None:
     if any(knob in tensor.avoided_by for knob in knobs):
         return 1.0
     left = IN_HAND if tensor.kept_by_layers and any(knob in KEEPS_LESS for knob in knobs) else 1.0
-    for knob in knobs:
-        left *= _left(tensor, knob, changes.get(knob), job)
+    parts = [_left(tensor, knob, changes.get(knob), job) for knob in knobs]
+    left *= prod(parts) if changes else min(parts)  # of advice by hand one knob is followed
     return max(0.0, 1 - left)
 
 
@@ -45,7 +54,7 @@ def decides(tensor: Attribution | None, job: Job) -> bool:
     if tensor is None or not (tensor.lowered_by or tensor.avoided_by):
         return False
     filled = job.book.size("log.filled")
-    return tensor.group in vocabulary.having("made_by_rows") or filled is None or tensor.block_bytes >= MUCH * filled.bytes
+    return bool(ROWS.intersection(tensor.lowered_by)) or filled is None or tensor.block_bytes >= MUCH * filled.bytes
 
 
 def _turned(rule: Rule, changes: Mapping[str, Value]) -> tuple[str, ...]:
