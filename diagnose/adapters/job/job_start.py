@@ -247,7 +247,7 @@ def _listed(keys: Sequence[str]) -> str:
 
 def _weighs(command: StartedProgram, key: str) -> bool:
     """Whether an option sets something that memory depends on, in the table of the program or by a spelling that any program may have."""
-    table = command.table or framework_tables.table("transformers")
+    table = command.table or framework_tables.table(framework_tables.of_role("general"))
     return any(row.knob.startswith(WEIGHING) for row in table.named(key.lstrip("-").replace("-", "_")))
 
 

@@ -35,8 +35,8 @@ from diagnose.units import Size
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
-#: A match with the rows of scoring, where those of training match nothing, names the pass below this chance. Only two passes compete for it,
-#: so that it may be larger than that of an identity.
+#: A match with the rows of scoring, where those of training match nothing, names the pass below this chance: only two passes compete for
+#: it, so that it may be larger than that of an identity.
 PASS_BAR = 0.05
 
 
