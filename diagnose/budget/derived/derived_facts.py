@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from diagnose.budget.attribution.identity import identity
+from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
 from diagnose.budget.derived.log_comparison import comparison_facts
