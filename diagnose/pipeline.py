@@ -11,7 +11,6 @@ from diagnose import plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
-from diagnose.budget.attribution.identity import identity
 from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.decide import judging, regime
 from diagnose.diagnosis import Diagnosis, Verdict

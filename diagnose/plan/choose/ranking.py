@@ -55,7 +55,7 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     joint, slows = standing if offer.call and offer.call.among > 1 else 0, max(speed - SPEED.index("same"), 0)
     elsewhere = offer.fits != "unknown" and bool(offer.saving and offer.saving.moment)  # else nobody knows which moment failed
     own = (
-        (price.results == "change", fit, results, joint, offer.aside, slows, standing, speed, cause)
+        (price.results == "change", fit, results, offer.relief == 0, joint, offer.aside, slows, standing, speed, cause)
         if cure
         else (
             offer.relief == 0,
