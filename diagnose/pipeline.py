@@ -11,6 +11,7 @@ from diagnose import plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
+from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.decide import judging, regime
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
@@ -157,7 +158,11 @@ def diagnose(
         diagnosis = replace(diagnosis, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judging.judge(book, rules, trial)
     concerns_memory = event is None or event.status != "lookalike"  # remedies for memory do not cure a lookalike
-    outcome = plan.make(book, ledgers, judgement, settings.documents, trial, rules) if concerns_memory else plan.Outcome()
+    outcome = (
+        plan.make(book, ledgers, judgement, settings.documents, trial, rules, identity=identity(attributions, book))
+        if concerns_memory
+        else plan.Outcome()
+    )
     judgement = replace(judgement, faults=(*judgement.faults, *outcome.faults))
     rule_notices = (Notice("warning", "rule", phrase("judge.rule_sits_out", fault=fault)) for fault in judgement.faults)
     return replace(

@@ -596,6 +596,7 @@ class Vocabulary(Row):
     fills_host: list[str]
     fills_card: list[str]
     causes_of_training: list[str]
+    acts_on: dict[str, list[str]]
     meaning: dict[str, str]
 
 
@@ -1097,6 +1098,7 @@ class Tensor(Row):
     at_least: bool = False
     over: dict[str, TriedValues] = {}
     avoided: list[str] = []
+    kept: bool = False
 
 
 class LossWhen(Row):

@@ -22,9 +22,9 @@ def best(facts: dict[str, Any], *failure: str) -> Attribution | None:
 
 
 def test_dealt_sizes_are_hardly_ever_exact() -> None:
-    """`python benchmarks/chance.py` deals ten times as many."""
+    """Two in a hundred, and two standard deviations of a thousand draws. `python benchmarks/chance.py` deals ten times as many."""
     claims, milliseconds = deal(1000, 7)
-    assert claims["exact"] <= 20
+    assert claims["exact"] <= 20 + 9
     assert milliseconds[500] < 5
 
 
@@ -86,8 +86,20 @@ def test_images_of_the_largest_size_are_counted() -> None:
 @for_each(
     "size, phase, frame, more, knobs",
     [
-        ("4.64 GiB", "loss", "torch/nn/functional.py:cross_entropy|x", {}, {"train.max_seq_len": 1, "train.micro_batch_size": 1}),
-        ("1.75 GiB", "attention", "modeling_qwen2.py:f|attn = softmax(", {}, {"train.max_seq_len": 2, "train.micro_batch_size": 1}),
+        (
+            "4.64 GiB",
+            "loss",
+            "torch/nn/functional.py:cross_entropy|x",
+            {},
+            {"train.max_seq_len": 1, "train.micro_batch_size": 1, "parallel.context": -1},
+        ),
+        (
+            "1.75 GiB",
+            "attention",
+            "modeling_qwen2.py:f|attn = softmax(",
+            {},
+            {"train.max_seq_len": 2, "train.micro_batch_size": 1, "parallel.context": -1},
+        ),
         ("1.77 GiB", "optimizer_step", "torch/optim/adam.py:_init_group|torch.zeros_like(", {"parallel.world": 16}, {"parallel.world": -1}),
         ("1.02 GiB", "model_load", LOADING, {}, {}),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -163,3 +163,14 @@ def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
     flags = tuple(flag for launch in orphans for flag in launch.flags)
     files = tuple(word for launch in orphans for word in launch.files)
     return [replace(orphans[0], launcher="list", flags=flags, files=files, end=orphans[-1].end, orphan=False)]
+
+
+def unused_arrays(variables: Iterable[object], launches_: Sequence[Launch], text: str) -> list[Launch]:
+    """The options of arrays (MODEL_ARGS=(--num-layers 36 ...)) that no command of the script takes, as one launch: people paste the part of
+    a script that they changed. Empty where some script is started with options of its own."""
+    arrays = [words for words in variables if isinstance(words, list) and words and words[0].text.startswith("--")]
+    if not arrays or any(flag.key.startswith("--") and launch.program.endswith(".py") for launch in launches_ for flag in launch.flags):
+        return []
+    taken = {flag.pos for launch in launches_ for flag in launch.flags}
+    words = [word for array in arrays if not any(word.start in taken for word in array) for word in array]
+    return words_launches(words, {}, text)

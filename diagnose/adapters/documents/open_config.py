@@ -184,6 +184,7 @@ def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: s
         recipes = tuple(launch for chars in rules.recipes() for launch in launch_command.text_launches(chars, rules.env))
         return OpenDocument(source, blank, "shell", kind or "shell", text, launches=recipes)
     launches, reader = launch_command.read_script(text)
+    launches = [*launches, *argument_lists.unused_arrays(reader.variables.values(), launches, text)]
     document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
     document.is_script, document.is_closed = True, reader.is_closed
     document.inside = _heredoc_configs(source, text, reader.files)

@@ -249,16 +249,36 @@ def cut_off_options(programs: Sequence[StartedProgram]) -> tuple[list[Fact], lis
     """Options and variables cut off from their command: by a missing backslash, a blank behind one, a comment among continued lines."""
     facts: list[Fact] = []
     notices: list[Notice] = []
-    for group in _cut_off_groups(programs):
-        first = group[0][0]
+    for command, group in _cut_off_groups(programs):
+        start, offset, _ = group[0]
         facts += [Fact("config.ignored_key", key, start.origin, _witness(start, offset, key)) for start, offset, key in group]
-        keys = ", ".join(key for _, _, key in group[:6]).replace("{", "(").replace("}", ")")
-        notices.append(Notice("warning", "config.cut_off", _cut_off_text(first, group[0][1], keys), _witness(*group[0])))
+        lost = [key for _, _, key in group if _weighs(command, key)]
+        keys = _listed([*lost, *(key for _, _, key in group if key not in lost)])
+        notices.append(Notice("warning", "config.cut_off", _cut_off_text(start, offset, keys), _witness(*group[0])))
+        if lost:
+            witness = _witness(*group[0])
+            facts.append(Fact("config.ends_early", True, start.origin, witness))
+            facts.append(Fact("config.lost_options", _listed(lost), start.origin, witness))
     return facts, notices
 
 
-def _cut_off_groups(programs: Sequence[StartedProgram]) -> Iterator[list[tuple[StartedProgram, int, str]]]:
-    """What belongs to one command and did not reach it, each with its offset: options behind it, variables before it."""
+#: How many of the options that a command lost are named, and the knobs that memory depends on.
+NAMED = 6
+WEIGHING = ("train.", "zero.", "fsdp.", "lora.", "model.", "rollout.", "parallel.", "data.image", "eval.batch", "engine.")
+
+
+def _listed(keys: Sequence[str]) -> str:
+    return ", ".join([*keys[:NAMED], *(["..."] if len(keys) > NAMED else [])]).replace("{", "(").replace("}", ")")
+
+
+def _weighs(command: StartedProgram, key: str) -> bool:
+    """Whether an option sets something that memory depends on, in the table of the program or by a spelling that any program may have."""
+    table = command.table or framework_tables.table(framework_tables.of_role("general"))
+    return any(row.knob.startswith(WEIGHING) for row in table.named(key.lstrip("-").replace("-", "_")))
+
+
+def _cut_off_groups(programs: Sequence[StartedProgram]) -> Iterator[tuple[StartedProgram, list[tuple[StartedProgram, int, str]]]]:
+    """Commands that train, and what belongs to one and did not reach it, each with its offset: options behind it, variables before it."""
     trainer: StartedProgram | None = None
     group: list[tuple[StartedProgram, int, str]] = []
     for start in programs:
@@ -266,14 +286,15 @@ def _cut_off_groups(programs: Sequence[StartedProgram]) -> Iterator[list[tuple[S
         if not launch.orphan:
             trains = start.trains and (start.table is not None or launch.launcher != "python")
             if group and (trains or launch.program):
-                yield from [group] if trainer is not None or trains else []
+                if trainer is not None or trains:
+                    yield trainer or start, group
                 group = []
             trainer = start if trains else trainer
         elif trainer is None or trainer.name == start.name:
             group += [(start, flag.pos, flag.key) for flag in launch.flags if flag.key.startswith("--") or "." in flag.key]
             group += [(start, launch.start, name) for name in launch.env if not launch.flags]
     if group and trainer is not None:
-        yield group
+        yield trainer, group
 
 
 def _cut_off_text(start: StartedProgram, offset: int, keys: str) -> Text:

@@ -187,8 +187,11 @@ def _disagreeing_facts(facts: Sequence[Fact], book: FactBook) -> Iterator[tuple[
             continue
         names.add(fact.name)
         logged = _logged_fact(fact.name, book, facts)
-        if logged is not None and fact.value is not None and logged.value != fact.value and not _same_model(fact, logged.value):
-            yield fact, logged
+        if logged is None or fact.value is None or logged.value == fact.value or _same_model(fact, logged.value):
+            continue
+        if fact.name == "train.framework" and fact.value in framework_tables.lineage(str(logged.value)):
+            continue  # options of the framework that the logged one is built on
+        yield fact, logged
 
 
 def _format_value(value: Value) -> str:

@@ -26,7 +26,7 @@ from diagnose.budget.model.precisions import WIDTH
 from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments.failure_moment import failed_while_scoring
-from diagnose.budget.moments.other_passes import job_for_evaluation, job_for_scoring
+from diagnose.budget.moments.other_passes import job_for_evaluation, job_for_scoring, scoring_rows
 from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
@@ -35,6 +35,9 @@ from diagnose.units import Size
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
+#: A match with the rows of scoring, where those of training match nothing, names the pass below this chance: only two passes compete for
+#: it, so that it may be larger than that of an identity.
+PASS_BAR = 0.05
 
 
 def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
@@ -73,7 +76,7 @@ def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind:
     trial = Trial(chosen, [*known, *lengths], len(known), rounds)
     matches = _find_candidates(trial, request)
     return [
-        _build_attribution(candidate, request, index, count, trial.chance(candidate, request), _rows_knob(job, event))
+        _build_attribution(candidate, request, index, count, trial, job)
         for candidate, count in _best_candidates(job, trial, request, matches)
     ]
 
@@ -217,13 +220,7 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
     }
     if job.knows("T", "V", "h") and isinstance(job.values["T"], int):
         letters["R_c"] = chunk_rows(job)
-    pixels, tower = job.book.count("data.image_pixels"), job.model.vision if job.model else None
-    if tower is not None:
-        letters |= {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
-        if pixels:
-            letters["n_i"] = pixels // tower.patch**2
-            if images := job.book.count("data.images_per_sample"):
-                letters["n_v"] = pixels * images // tower.patch**2
+    letters |= _tower_letters(job)
     if job.model is not None and job.model.max_len:
         letters["m"] = job.model.max_len
     if side := job.book.count("data.image_size"):
@@ -236,6 +233,19 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
         letters["G"] = completion
     if prompts and ranks:
         letters["n"] = prompts * (job.book.count("rollout.num_generations") or 1) // max(1, ranks // job.sharding.context)
+    return letters
+
+
+def _tower_letters(job: Setup) -> dict[str, Number]:
+    """The letters of a vision tower: its dimensions, patches of an image and of a sample."""
+    pixels, tower = job.book.count("data.image_pixels"), job.model.vision if job.model else None
+    if tower is None:
+        return {}
+    letters: dict[str, Number] = {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
+    if pixels:
+        letters["n_i"] = pixels // tower.patch**2
+        if images := job.book.count("data.images_per_sample"):
+            letters["n_v"] = pixels * images // tower.patch**2
     return letters
 
 
@@ -276,8 +286,9 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
     return twins
 
 
-def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, luck: float, rows_knob: str) -> Attribution:
-    agrees = request.agrees(candidate.tensor)
+def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, trial: Trial, job: Setup) -> Attribution:
+    agrees, luck = request.agrees(candidate.tensor), trial.chance(candidate, request)
+    scoring = 0 < candidate.round < trial.guessed  # no number of the training step matches, those of scoring do
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
         event=index,
@@ -300,16 +311,23 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         padded=candidate.tensor.solve == "p",
         width=candidate.tensor.width(candidate.symbols),
         against=candidate.against,
-        lowered_by=levers(candidate, rows_knob),
+        lowered_by=levers(candidate, job, _rows_knob(job, request.event, scoring)),
         avoided_by=candidate.tensor.avoided,
+        kept_by_layers=candidate.tensor.kept and not scoring and is_kept_for_backward(job, request.event),
+        scoring=scoring and luck < PASS_BAR,
     )
 
 
-def _rows_knob(job: Setup, event: Event) -> str:
+def _rows_knob(job: Setup, event: Event, scoring: bool) -> str:
     """What sets the rows of the failed pass."""
     if event.phase == "eval" or job.role.predicts:
         return "eval.batch_size"
-    return "rollout.logprob_batch" if failed_while_scoring(job.book) else "train.micro_batch_size"
+    return scoring_rows(job.book) if scoring or failed_while_scoring(job.book) else "train.micro_batch_size"
+
+
+def is_kept_for_backward(job: Setup, event: Event) -> bool:
+    """Whether the failed pass keeps what backward needs."""
+    return event.phase not in ("eval", "generation") and not job.role.predicts and not failed_while_scoring(job.book)
 
 
 def _describe(candidate: Candidate) -> Text:
@@ -337,7 +355,7 @@ ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", 
 def engine_letters(job: Setup) -> dict[str, Number]:
     """The letters of an engine's tensors (rules/tensors, `engine`): model dimensions, tensor parallel degree, tokens at once."""
     book = job.book
-    engine: dict[str, Number] = {**job.values, "t_e": book.count("rollout.tensor_parallel") or 1}
+    engine: dict[str, Number] = {**job.values, **_tower_letters(job), "t_e": book.count("rollout.tensor_parallel") or 1}
     engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}
     cache = book.size("rollout.cache_memory")
     return engine if cache is None else {**engine, "C_kv": cache.bytes}

@@ -24,7 +24,7 @@ WIDTHS = ("2", "4")
 class Tensor:
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
-    none); `avoided`: knobs that do without such a tensor."""
+    none); `avoided`: knobs that do without such a tensor; `kept`: every layer keeps one for its backward pass."""
 
     key: str
     group: str
@@ -39,6 +39,7 @@ class Tensor:
     only: tuple[tuple[str, tuple[str, ...]], ...]
     over: tuple[tuple[str, str, tuple[int, ...]], ...]
     avoided: tuple[str, ...]
+    kept: bool
 
     def width(self, symbols: str) -> int | None:
         """Bytes per element in one of its formulas (the first number, 2 or 4), where these follow the run's precision."""
@@ -96,6 +97,7 @@ def tensors() -> tuple[Tensor, ...]:
             tuple(conditions(entry.get("only")).items()),
             tuple((letter, span.get("of", ""), _tried_values(span)) for letter, span in entry.get("over", {}).items()),
             tuple(entry.get("avoided", ())),
+            bool(entry.get("kept", False)),
         )
         for kind in KINDS
         for entry in rule_files.table("tensors")[kind]
@@ -160,8 +162,11 @@ _SAID: dict[str, Callable[[Setup], str | None]] = {
 def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     """Whether this run may have such a tensor. An unknown release excludes nothing; other conditions that nobody states need the
     traceback."""
-    if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when) != (job.role.name == "engine"):
-        return False
+    engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
+    if (tensor.group == "logits" and job.role.headless) or (not tower and ("engine" in tensor.when) != engine):
+        return False  # engines encode images as trainers do
+    if job.book.word("log.doing") == "encode_images" and not engine and not tower:
+        return False  # a tower has patches, and neither tokens nor a vocabulary
     return all(CONDITIONS[name](job) for name in tensor.when) and all(
         _is_allowed(tensor, name, words, job, event) for name, words in tensor.only
     )

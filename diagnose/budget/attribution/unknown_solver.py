@@ -13,7 +13,7 @@ from diagnose.budget.model.formulas import Number, formula
 def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """The tensor at the row length that the request implies, at most the limit. Only in a fitting phase and with element widths as the
     settings say: with another width any length could be had. Where the number of rows is unknown, the tokens of all rows or a length
-    that rows share, if the traceback shows the tensor."""
+    that rows share, if the traceback shows the tensor; of squares the length that one row would have."""
     if tensor.solve in ("", "n", "p") or not query.fits(tensor):
         return []
     rows, cap = values.get("B"), values.get("s")
@@ -25,9 +25,14 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
     solutions: list[Candidate] = []
     for symbols in tensor.bytes:
         letters = set(formula(symbols).names)
-        if not {"T", "s"} & letters or "G" in letters or query.against(tensor, symbols) or (unsaid and "B" in letters):
+        if (
+            not {"T", "s"} & letters
+            or "G" in letters
+            or query.against(tensor, symbols)
+            or (unsaid and "B" in letters and "s*s" not in symbols)
+        ):
             continue
-        per_token = evaluate_bytes(symbols.replace("(s - 1)", "s"), {**values, "T": 1, "s": 1})
+        per_token = evaluate_bytes(symbols.replace("(s - 1)", "s"), {**values, "B": rows, "T": 1, "s": 1})
         if not per_token:
             continue
         first, last = _matching_lengths(symbols, per_token, rows, query.low, query.high)

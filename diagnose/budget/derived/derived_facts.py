@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
 from diagnose.budget.derived.log_comparison import comparison_facts
@@ -69,8 +70,11 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
 
 def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:
     """The best attribution, where frame and phase support it; a size alone is reported as a coincidence."""
+    best = identity(attributions, book)
+    if best is not None and best.scoring:
+        return [derived_fact("attribution.pass", "scoring", f"{best.formula} = {best.numbers}")]
     if not attributions or not attributions[0].agrees:
-        return _group_by_size(attributions) if "log.phase" not in book else []  # frames that show no phase stop far above the tensor
+        return [] if best is None else [derived_fact("attribution.by_size", best.group, f"{best.formula} = {best.numbers}")]
     best = attributions[0]
     arithmetic = f"{best.formula} = {best.numbers}"
     powers = [derived_fact(f"attribution.power_of_{name}", round(power), arithmetic) for name, power in _powers(best).items()]
@@ -90,13 +94,6 @@ def _powers(best: Attribution) -> dict[str, float]:
         "rows": max(best.lowered_by.get(knob, 0) for knob in rows),
         "pixels": max(best.lowered_by.get("data.image_pixels", 0), best.lowered_by.get("data.image_size", 0)),
     }
-
-
-def _group_by_size(attributions: tuple[Attribution, ...]) -> list[Fact]:
-    """The kind of tensor where only the size supports it, if all products of known dimensions that print alike are of that kind."""
-    exact = [attribution for attribution in attributions if attribution.exact and not attribution.solved]
-    groups = {attribution.group for attribution in exact}
-    return [derived_fact("attribution.by_size", exact[0].group, f"{exact[0].formula} = {exact[0].numbers}")] if len(groups) == 1 else []
 
 
 def _ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diagnose.budget.model.allocator import POWERS, Allocator, block
+from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.job_roles import roles
 from diagnose.budget.model.ledger import Attribution
 from diagnose.budget.model.role_setup import setup
@@ -12,6 +13,9 @@ from diagnose.units import torch_prints
 
 #: Divisions of a power of two that people set (roundup_power2_divisions).
 PARTS = (2, 4, 8, 16, 32, 64)
+
+#: Gradients and moments of a weight matrix, or of all weights (rules/tensors).
+OF_WHOLE_MATRICES = ("ledger.t_gradient_one", "ledger.t_gradient_flat", "ledger.t_moment_one")
 
 #: What a fused or chunked loss makes itself (rules/tensors).
 CHUNKS = ("ledger.t_fused_loss_chunk",)
@@ -23,7 +27,13 @@ def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list
     if best is None or not best.named or best.at_least:
         return []
     packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
-    return [*_width_facts(best), *_row_facts(book, best), *packed, *_loss_kernel_facts(book, best)]
+    return [*_width_facts(best), *_row_facts(book, best), *packed, *_loss_kernel_facts(book, best), *_tuning_facts(book, best)]
+
+
+def _tuning_facts(book: FactBook, best: Attribution) -> list[Fact]:
+    """That all weights are trained, where nobody says how many: adapters have neither gradients nor moments as large as a matrix."""
+    whole = best.key in OF_WHOLE_MATRICES and "r" not in formula(best.formula).names
+    return [_fact("train.finetuning", "full", f"{best.formula} = {best.numbers}")] if whole and "train.finetuning" not in book else []
 
 
 def _loss_kernel_facts(book: FactBook, best: Attribution) -> list[Fact]:

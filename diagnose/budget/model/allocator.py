@@ -176,5 +176,6 @@ def _smallest_tensor(requested: Size, kind: Allocator, side: int) -> int:
 
 def _compare_block(whole: int, requested: Size) -> int:
     """-1, 0 or 1: a block of so many bytes prints as less than the request, as it, or as more."""
-    alike = torch_prints(whole) == requested.text if re.fullmatch(TORCH_FIGURE, requested.text) else whole in requested
+    rounded = requested.low < requested.high and re.fullmatch(TORCH_FIGURE, requested.text)
+    alike = torch_prints(whole) == requested.text if rounded else whole in requested
     return 0 if alike else 1 if whole > requested.bytes else -1

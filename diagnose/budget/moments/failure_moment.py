@@ -54,7 +54,9 @@ def has_stepped(book: FactBook, job: Setup) -> bool | None:
 
 
 def failed_while_scoring(book: FactBook) -> bool:
-    """Whether the failed forward pass only computed log-probabilities of finished rollouts."""
+    """Whether the failed pass only computed log-probabilities of finished rollouts: by its frames, or by the rows of its request."""
+    if book.word("attribution.pass") == "scoring":
+        return True
     return book.word("log.doing") == "score_rollouts" and MOMENT.get(book.word("log.phase") or "") in ("forward_end", "loss_call")
 
 

@@ -11,6 +11,7 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles
 from diagnose.budget.terms import activations, comm_buffers, extra_models, logits, training_states
 from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
+from diagnose.facts import FactBook
 
 
 def resident(job: Setup, *, moments: bool, engine: bool = False) -> list[Term]:
@@ -137,11 +138,17 @@ def evaluating_ranks(job: Setup) -> dict[str, Number]:
 
 def job_for_scoring(job: Setup) -> Setup | None:
     """The job with the rows of a forward pass that only scores rollouts; None where it has no batch of its own."""
-    rows = next((count for name in ("rollout.logprob_batch", "rollout.micro_batch") if (count := job.book.count(name))), None)
-    length = job.values.get("s")
+    rows, length = job.book.count(scoring_rows(job.book)), job.values.get("s")
     if rows is None or not isinstance(length, int) or job.stage not in table()["rollouts"]:
         return None
     return replace(job, values={**job.values, "b": rows, "B": rows, "T": -(-rows * length // job.sharding.context)})
+
+
+def scoring_rows(book: FactBook) -> str:
+    """The knob that sets how many rows are scored at a time."""
+    return (
+        "rollout.micro_batch" if book.count("rollout.micro_batch") and not book.count("rollout.logprob_batch") else "rollout.logprob_batch"
+    )
 
 
 def job_that_failed(job: Setup) -> Setup:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from diagnose import rule_files, vocabulary
 from diagnose.adapters.formats.settings import Document
-from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.verdict import Judgement
 from diagnose.errors import crashed
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
-from diagnose.plan.choose import base_rates, gate
+from diagnose.plan.choose import base_rates, gate, tensor_relief
 from diagnose.plan.choose.evaluation import weigh
 from diagnose.plan.choose.plan_completion import finished, in_sequence
 from diagnose.plan.choose.plan_draft import Draft, is_beside_the_point
@@ -38,15 +38,18 @@ def make(
     trial: bool = False,
     folders: Sequence[Path] = (),
     *,
+    identity: Attribution | None = None,
     reprice: Reprice | None = None,
     edit: Editor | None = None,
 ) -> Outcome:
     """What to do about a failure. `folders` hold the user's own remedies, which add to ours or replace them by id. `reprice` and `edit`
-    are the ledger and the edits of the job; tests bring their own."""
+    are the ledger and the edits of the job; tests bring their own. `identity`: the tensor that failed."""
     rules, unread = remedy_rules.with_folders(folders, trial)
-    job = job_of(book, ledgers, judgement, documents, rules, reprice, edit)
+    job = replace(job_of(book, ledgers, judgement, documents, rules, reprice, edit), identity=identity)
     if book.word("log.family") is None and job.bench.fits({}) in ("yes", "likely"):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
+    if (lowering := tensor_relief.verdict(job)) is not None:
+        job.listen(lowering)
     offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
     if usual:
@@ -125,7 +128,7 @@ def weighed(job: Job, rules: Sequence[remedy_rules.Rule]) -> tuple[list[Offer], 
         if said is not None and job.true(rule.where) is True:
             settled.add(rule.remedy)
         if isinstance(said, Offer):
-            offers.append(replace(said, blind=is_blind(said, job)))
+            offers.append(tensor_relief.judged(replace(said, blind=is_blind(said, job)), job))
         elif said is not None:
             refused.append(said)
     outright = {said.id for said in refused if said.outright}

@@ -176,7 +176,7 @@ def unlocked(offers: Sequence[Offer], job: Job, past: Changes = MappingProxyType
         return None if both is None else tuple(one for one in both if one not in before)
 
     book = job.book.changed({**held, **past})
-    then = Job(book, job.reprice(book), job.judgement, job.documents, job.reprice, edit, job.rules)
+    then = Job(book, job.reprice(book), job.judgement, job.documents, job.reprice, edit, job.rules, job.identity)
     found: list[Offer] = []
     for rule in job.rules:
         locked = job.true(rule.where) is False or (past and contraindicated(rule, job) is not None)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from diagnose import rule_files
 from diagnose.facts import Value
+from diagnose.plan.choose.tensor_relief import is_asked_by_tensor
 from diagnose.plan.pricing.context import Offer
 from diagnose.plan.pricing.fit import ORDER
 from diagnose.plan.rules.remedy import Rejected
@@ -13,6 +14,8 @@ from diagnose.plan.rules.remedy import Rejected
 RESULTS = ("keep", "may_change", "change")
 SPEED = ("faster", "same", "slower", "much_slower")
 EFFORT = ("flag", "key", "file", "code", "hardware")
+#: The place of what does without the tensor that failed and stands in no cause's list: before all that stand there.
+AVOIDED = -1
 
 
 def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[Value] = ()) -> list[Offer]:
@@ -39,20 +42,32 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down, and by
     its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a lesser
     trouble never leads; of one cause's, what eases another moment than the fullest goes last, so does what needs a card that
-    nobody names, and where the ledger is doubted, what leaves the results as they are goes first."""
+    nobody names, and where the ledger is doubted, what leaves the results as they are goes first. Where the tensor that failed is
+    known, what lowers it goes before what leaves it as it is; what avoids it goes before what the causes list."""
     price = offer.remedy.price
-    group = 2 if price.effort == "hardware" else 0 if offer.leads else 1
     cure = offer.fits in ("yes", "likely")
-    cause = offer.call.rank if offer.call else 99
+    lowers = bool(offer.relief) and not cure
+    group = 2 if price.effort == "hardware" else 0 if offer.leads or lowers else 1
+    cause = 0 if lowers else offer.call.rank if offer.call else 99
     listed = offer.call.listed if offer.call else 99
     fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
     standing = offer.call.standing if offer.call else 99
     joint, slows = standing if offer.call and offer.call.among > 1 else 0, max(speed - SPEED.index("same"), 0)
     elsewhere = offer.fits != "unknown" and bool(offer.saving and offer.saving.moment)  # else nobody knows which moment failed
     own = (
-        (price.results == "change", fit, results, joint, offer.aside, slows, standing, speed, cause)
+        (price.results == "change", fit, results, offer.relief == 0, joint, offer.aside, slows, standing, speed, cause)
         if cure
-        else (cause, elsewhere, doubted and price.results == "change", fit, offer.blind, listed, results, speed)
+        else (
+            offer.relief == 0,
+            cause,
+            elsewhere,
+            doubted and price.results == "change",
+            fit,
+            offer.blind,
+            AVOIDED if offer.relief == 1 and is_asked_by_tensor(offer) else listed,
+            results,
+            speed,
+        )
     )
     return (group, not cure, *own, -offer.bytes, EFFORT.index(price.effort), offer.rule.id)
 

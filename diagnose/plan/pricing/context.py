@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from diagnose import vocabulary
 from diagnose.adapters.formats.settings import Document
-from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import Comparison
 from diagnose.decide.verdict import Judgement, Verdict
@@ -23,6 +23,9 @@ from diagnose.ternary import Truth
 
 #: The rule of the verdict that calls for what helps most often in a regime (plan/choose/base_rates.py).
 USUAL = "base-rates"
+
+#: The rule of the verdict that calls for what lowers the tensor that failed (plan/choose/tensor_relief.py).
+TENSOR = "failed-tensor"
 
 #: Changed knobs to edits of the given documents; None where a framework has no key for one of them.
 Editor: TypeAlias = "Callable[[Sequence[Document], FactBook, Mapping[str, Value]], tuple[Edit, ...] | None]"
@@ -53,6 +56,7 @@ class Offer:
     presumed: bool = False  # nobody says whether the conditions of its rule hold
     later: bool = False  # no help where it failed, but at what comes after: a step of a plan beside others
     aside: bool = False  # most of what it saves is not of the kind that its cause is about
+    relief: float | None = None  # the part of the tensor that failed which it takes away, 0 to 1; None: it is not judged by that
 
     @property
     def id(self) -> str:
@@ -89,6 +93,7 @@ class Job:
     reprice: Reprice
     edit: Editor
     rules: tuple[Rule, ...] = field(default_factory=remedy_rules.rules)
+    identity: Attribution | None = None  # the tensor that failed
     _edits: dict[tuple[tuple[str, Value], ...], tuple[Edit, ...] | None] = field(default_factory=dict)
 
     def edits(self, changes: Mapping[str, Value]) -> tuple[Edit, ...] | None:
