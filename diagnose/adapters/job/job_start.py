@@ -40,7 +40,8 @@ def _visible_card_facts(start: StartedProgram) -> Iterator[Fact]:
 
 
 def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
-    count = count_cards(start.launch.env.get("CUDA_VISIBLE_DEVICES"))
+    word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
+    count = count_cards(word)
     included = next((flag for flag in start.launch.launcher_flags if flag.name == "include"), None)
     if included is not None and included.value and ":" in included.value:
         chosen = sum(len(part.partition(":")[2].split(",")) for part in included.value.split("@"))

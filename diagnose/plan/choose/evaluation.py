@@ -178,8 +178,8 @@ def host_of(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Size | None:
 def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A remedy that the ledger does not price: what the message shows bounds it, or nothing is known of its bytes."""
     changes = (changes_of(rule, job.bench, allowed=lambda tried: adds_no_contradiction(tried, job)) or {}) if rule.turns else {}
-    if rule.turns and not changes and (bound := bound_to(rule, job)) is not None:
-        return offered(rule, job, {}, None, None, "unknown", bound)
+    if rule.turns and not changes and (others := bound_to(rule, job)) is not None:
+        return offered(rule, job, {}, None, None, "unknown", others)
     if rule.relieves == "host" and changes:
         whole = changes | implied_changes(edits_of(changes, job) or (), changes, job.documents, job.book)
         if (reason := too_little_card(job, whole)) is not None:
