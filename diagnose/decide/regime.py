@@ -33,8 +33,8 @@ Evidence = tuple[int, Witness]
 
 
 def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
-    """The fact `run.regime`, with the witness of the strongest evidence, and whether that regime trains. Before a run (no `event`) an
-    unknown regime is no fact: what is checked is the run that the configuration describes."""
+    """The fact `run.regime`, with the witness of the strongest evidence, whether that regime trains, and the role of what serves. Before a
+    run (no `event`) an unknown regime is no fact: what is checked is the run that the configuration describes."""
     regime = book.word("run.regime")
     if regime is None:
         regime, witness = decided(scores(book, event, sources))
@@ -42,6 +42,8 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
     if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
+    if regime == "serve" and book.word("log.role") is None:
+        yield derived_fact("log.role", "engine", f"run.regime = {regime}")
 
 
 def decided(evidence: Mapping[str, Mapping[str, Evidence]]) -> tuple[str, Witness | None]:

@@ -278,6 +278,7 @@ class Framework(Row):
     shape: dict[str, list[Dimension]] = {}
     integrations: list[Integration] = []
     dated: list[Dated] = []
+    constraints: list[str] = []
     without: list[str] = []
     blocks: dict[str, str] = {}
     extended_by: list[str] = []

@@ -31,17 +31,23 @@ def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
 
     trainers = [start for start in programs if start.trains]
     servers = [start for start in programs if start.is_server]
-    facts = [fact for start in trainers for fact in _trainer_facts(start)]
+    facts = [fact for start in trainers or servers for fact in _visible_card_facts(start)]
+    facts += [fact for start in trainers for fact in _trainer_facts(start)]
     for server in servers:
         facts += _server_facts(server, trainers)
     return [*facts, *scheduler_facts(programs)]
 
 
-def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
+def _visible_card_facts(start: StartedProgram) -> Iterator[Fact]:
     word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
     count = count_cards(word)
     if word is not None and count is not None:
         yield Fact("run.cuda_devices", count, start.origin, _witness(start, word.start, "CUDA_VISIBLE_DEVICES"))
+
+
+def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:
+    word = start.launch.env.get("CUDA_VISIBLE_DEVICES")
+    count = count_cards(word)
     included = next((flag for flag in start.launch.launcher_flags if flag.name == "include"), None)
     if included is not None and included.value and ":" in included.value:
         chosen = sum(len(part.partition(":")[2].split(",")) for part in included.value.split("@"))

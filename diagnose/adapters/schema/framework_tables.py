@@ -174,6 +174,7 @@ def table(name: str) -> Table:
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
         role=raw.get("role", ""),
         launches=raw.get("launches", ""),
+        constraints=tuple(raw.get("constraints", base.constraints if base else ())),
         dumps_whole=raw.get("dumps_whole", False),
         one_process=raw.get("one_process", base.one_process if base else False),
         spawns=tuple(raw.get("spawns", ())),

@@ -12,6 +12,7 @@ from diagnose.plan.choose.relevance import considered, helps, promising, splits_
 from diagnose.plan.edits import env_edits, step_rows
 from diagnose.plan.edits.editability import (
     adds_no_contradiction,
+    broken_by,
     edits_of,
     implied_changes,
 )
@@ -176,7 +177,9 @@ def host_of(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Size | None:
 
 def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A remedy that the ledger does not price: what the message shows bounds it, or nothing is known of its bytes."""
-    changes = (changes_of(rule, job.bench) or {}) if rule.turns else {}
+    changes = (changes_of(rule, job.bench, allowed=lambda tried: adds_no_contradiction(tried, job)) or {}) if rule.turns else {}
+    if rule.turns and not changes and (others := bound_to(rule, job)) is not None:
+        return offered(rule, job, {}, None, None, "unknown", others)
     if rule.relieves == "host" and changes:
         whole = changes | implied_changes(edits_of(changes, job) or (), changes, job.documents, job.book)
         if (reason := too_little_card(job, whole)) is not None:
@@ -192,6 +195,13 @@ def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
         bound = Size(0, size.high, size.bytes)
         return offered(rule, job, changes, Saving(bound), None, places(job), why_bounded(job, bound))
     return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size), host)
+
+
+def bound_to(rule: Rule, job: Job) -> Text | None:
+    """Which comparison of settings every value of the remedy would break, so that other settings have to be lowered with it."""
+    values = candidates(rule.turns, rule.to, job.bench) if rule.turns else []
+    broken = broken_by({rule.turns: values[0]}, job) if rule.turns and values else []
+    return phrase("plan.bound_to", rule=broken[0]) if broken else None
 
 
 def back_on_card(rule: Rule, job: Job, changes: dict[str, Value], whole: Mapping[str, Value]) -> Offer:

@@ -13,7 +13,7 @@ from diagnose.facts import FactBook, Value, declared
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Text
 from diagnose.plan.edits import env_edits, knob_edits
-from diagnose.plan.edits.setting_conflicts import contradictions
+from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text, contradictions
 from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, candidates, with_companions
 from diagnose.plan.pricing.context import Job
@@ -64,10 +64,20 @@ def why_ineffective(rule: Rule, job: Job) -> Text | None:
 
 
 def adds_no_contradiction(changes: Mapping[str, Value], job: Job) -> bool:
-    """Whether changed degrees of parallelism bring no contradiction that the settings did not have before."""
+    """Whether the changes keep what the program's settings must keep (a prompt shorter than the context), and changed degrees of
+    parallelism bring no contradiction, as far as the settings did before."""
+    if broken_by(changes, job):
+        return False
     if not any(knob.startswith("parallel.") for knob in changes):
         return True
     return set(contradictions(job.book.changed(changes))) <= set(contradictions(job.book))
+
+
+def broken_by(changes: Mapping[str, Value], job: Job) -> list[Text]:
+    """The comparisons of settings that a program of this job insists on and that only these changes break, in words."""
+    programs = {document.framework for document in job.documents}
+    broken = broken_constraints(job.book.changed(changes), programs) - broken_constraints(job.book, programs)
+    return [constraint_text(line) for line in sorted(broken)]
 
 
 def has_unwritable_key(knob: str, job: Job) -> bool:

@@ -80,7 +80,7 @@ def spelled_key(document: Document, key: str) -> str:
     if document.form not in ("shell", "command") or table.variables or table.interpolates:
         return key
     keys = [entry.key for entry in document.entries]
-    if keys and not any(option.startswith("-") for option in keys):
+    if keys and not any(option.startswith("-") for option in keys) and not table.serves:  # of an engine these are names without an option
         return key
     options = [name.lstrip("-") for name in keys if name.startswith("-")]
     underscored, dashed = sum("_" in name for name in options), sum("-" in name for name in options)

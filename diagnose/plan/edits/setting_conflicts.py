@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from math import prod
 
+from diagnose.adapters.schema import framework_tables
 from diagnose.catalogue import cards_named
+from diagnose.decide.comparison import holds
+from diagnose.decide.expression import Comparison, comparison_of, parse, to_data
 from diagnose.facts import FactBook, Notice
-from diagnose.phrases import Text, phrase
+from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.sentences import fact_name
 
 #: Degrees of parallelism whose product is the number of ranks of one model replica.
@@ -21,6 +25,24 @@ _LAST_STAGE = 3
 
 #: Counts that must be at least 1 where they are stated.
 _POSITIVE_COUNTS = ("train.micro_batch_size", "train.max_seq_len", "parallel.world", "rollout.completion_len", *_DEGREES, "parallel.expert")
+
+
+def broken_constraints(book: FactBook, frameworks: Iterable[str]) -> set[str]:
+    """The comparisons of knobs (`constraints` of rules/frameworks) without which one of these programs refuses to start and which these
+    settings do not keep."""
+    lines = {line for name in frameworks for line in framework_tables.table(name).constraints}
+    return {line for line in lines if holds(_constraint(line), book.value) is False}
+
+
+def constraint_text(line: str) -> Text:
+    """A constraint with the names of its settings for people."""
+    left, sign, right = line.split()
+    return phrase("plan.constraint", left=fact_name(left), sign=same({"<=": "≤", ">=": "≥"}.get(sign, sign)), right=fact_name(right))
+
+
+@cache
+def _constraint(line: str) -> Comparison:
+    return comparison_of(to_data(parse(line)))
 
 
 def contradictions(book: FactBook) -> tuple[Text, ...]:
