@@ -10,7 +10,7 @@ from diagnose.adapters.python import code_patterns
 from diagnose.adapters.python.code_excerpts import LARGEST, parse_excerpt
 from diagnose.facts import declared
 from diagnose.pipeline import explain
-from tests.collected import for_each
+from collected import for_each
 
 TABLES = rule_files.table("code")
 
