@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from diagnose.scan.log_scan import Scanned
 
 BLOCKS, TEXT = 60, 128 << 10  # texts read of one page, and their characters
+WIDTH = 1000  # characters read of a line
 _SHORTEST = 6  # characters of code between backticks
 _FENCED = re.compile(r"^[> ]{0,12}(`{3,}|~{3,})")
 _SPAN = re.compile(r"(?<!`)`(?!`)([^`\n]{1,400}|[^`]{1,1500})`(?!`)")
@@ -49,7 +50,7 @@ def _texts(page: Scanned) -> Iterator[tuple[int, str]]:
     """Each text that may be code with the number of its first line, but for what a sentence calls the cure."""
     size = count = 0
     for excerpt in page.excerpts:
-        lines = excerpt.raw.decode("utf-8", "replace").replace("\r", "").split("\n")
+        lines = [line[:WIDTH] for line in excerpt.raw[:TEXT].decode("utf-8", "replace").replace("\r", "").split("\n")]
         unquoted = [line.lstrip("> ") if line.startswith(">") else line for line in lines]
         plain = _outside_fences(unquoted)
         blocks = ((block.line, block.text) for block in pasted_configs.blocks(unquoted, excerpt.line, at_start=excerpt.offset == 0))

@@ -900,6 +900,7 @@ class Spelling(Row):
     shows: bool = False
     merged: bool = False
     depth: int = 0
+    telling: bool = False
     implies: dict[str, str] = {}
     unless: list[str] = []
     evaluation: str = ""

@@ -43,6 +43,7 @@ RESERVED = {
     "read_by",
     "extended_by",
     "without",
+    "constraints",
     "detect",
     "entries",
     "ignored",

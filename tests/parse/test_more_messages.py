@@ -14,9 +14,9 @@ from diagnose.units import Size
 MESSAGES = {
     "tf no suffix": (
         ("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,64,112,112]"),
-        "tf oom",
+        "tf oom requested=784.00MiB(float32)",
     ),
-    "tf no suffix, line start": ("OOM when allocating tensor with shape[256,64,112,112]", "tf oom"),
+    "tf no suffix, line start": ("OOM when allocating tensor with shape[256,64,112,112]", "tf oom requested=784.00MiB(float32)"),
     "tf of shape old": (
         ("ResourceExhaustedError (see above for traceback): OOM when allocating tensor of shape [4096,4096] and type float"),
         "tf oom requested=64.00MiB",
@@ -31,7 +31,7 @@ MESSAGES = {
         ),
         "tf oom gpu=0 requested=1.00GiB",
     ),
-    "tf Resource exhausted lower": ("Resource exhausted: OOM when allocating tensor with shape[64,1024]", "tf oom"),
+    "tf Resource exhausted lower": ("Resource exhausted: OOM when allocating tensor with shape[64,1024]", "tf oom requested=256.00KiB(float32)"),
     "triple chevron real": (
         (
             "terminate called after throwing an instance of 'thrust::system::system_error'\n"

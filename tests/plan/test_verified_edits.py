@@ -322,6 +322,8 @@ def test_every_edit_that_is_offered_works(data: st.DataObject) -> None:
     assert FactBook(again.facts).value(knob) in (None, value) or is_ignored(again, edits)
     edited_keys = {name for edit in edits for name in (edit.key, edit.renamed)}
     before, after = rest(found, edited_keys), rest(again, edited_keys)
+    if document.framework == "lexicon" and not after:
+        return  # a file of an unknown program is read only while its values show one
     assert {key: (before[key], after.get(key)) for key in before if before[key] != after.get(key)} == {}
     assert untouched(text, new, patching.file_splices(found.documents, edits))
     if all(edit.frm is not None and edit.to is not None and is_value(found, edit) for edit in edits):

@@ -171,8 +171,11 @@ def is_common(key: str) -> bool:
     *blocks, _ = key.split(".")
     if any(block not in _lexicon()["blocks"] for block in blocks):
         return False
-    groups = (_rows(), *map(_names, ("trains", "shows", "generates", "everywhere")))
-    return any(spelling in group for spelling in _spelled(key).spellings for group in groups)
+    groups = tuple(map(_names, ("trains", "shows", "generates", "everywhere")))
+    return any(
+        any(not row.raw.get("telling") for row in _rows().get(spelling, ())) or any(spelling in group for group in groups)
+        for spelling in _spelled(key).spellings
+    )
 
 
 def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
