@@ -29,7 +29,7 @@ MESSAGES, BYTES_PER_MESSAGE = 1 << 15, 8 << 10  # messages placed wherever they 
 COUNTS = 64 << 20  # bytes from which a library counts lines: it takes a millisecond to load and is four times faster
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class Scanned:
     """What a scan of one input keeps: its description, the excerpts in order, the hits in them.
 
