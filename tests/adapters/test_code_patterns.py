@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from collected import for_each
 
 from diagnose import rule_files
 from diagnose.adapters.python import code_patterns
 from diagnose.adapters.python.code_excerpts import LARGEST, parse_excerpt
 from diagnose.facts import declared
 from diagnose.pipeline import explain
-from collected import for_each
 
 TABLES = rule_files.table("code")
 

@@ -31,7 +31,10 @@ MESSAGES = {
         ),
         "tf oom gpu=0 requested=1.00GiB",
     ),
-    "tf Resource exhausted lower": ("Resource exhausted: OOM when allocating tensor with shape[64,1024]", "tf oom requested=256.00KiB(float32)"),
+    "tf Resource exhausted lower": (
+        "Resource exhausted: OOM when allocating tensor with shape[64,1024]",
+        "tf oom requested=256.00KiB(float32)",
+    ),
     "triple chevron real": (
         (
             "terminate called after throwing an instance of 'thrust::system::system_error'\n"
