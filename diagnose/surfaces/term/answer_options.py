@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHARED = ("markdown", "html", "sarif")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class AnswerInputs:
     """The inputs of a diagnosis as written on the command line."""
 
@@ -42,7 +42,7 @@ class AnswerInputs:
         }
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True)
 class DisplayOptions:
     """How the answer is printed, and what is written to files."""
 
