@@ -72,5 +72,10 @@ def phrase(key: str, **values: object) -> Text:
 @cache
 def _unfilled(key: str) -> Text:
     file, _, name = key.partition(".")
-    entry = rule_files.table(f"phrases/{file}")[name]  # file by file: an answer needs half of them
+    if not file.isidentifier():  # a text of a stranger is looked up too, and names no file
+        raise KeyError(key)
+    try:
+        entry = rule_files.table(f"phrases/{file}")[name]  # file by file: an answer needs half of them
+    except FileNotFoundError:
+        raise KeyError(key) from None
     return Text(entry["en"], entry["zh"])

@@ -6,7 +6,7 @@ from collected import for_each
 
 from diagnose import catalogue
 from diagnose.facts import FactBook
-from diagnose.pipeline import explain
+from diagnose.pipeline import check, explain
 
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 GiB is "
@@ -70,10 +70,18 @@ def test_a_log_names_a_model(log: str, fact: str, wanted: object) -> None:
     assert FactBook(explain(log + OOM).facts).value(fact) == wanted
 
 
+CONFIG = "model_name: acme-ai/Foo-Chat-7B\nlr: 1.0e-4\nepochs: 3\n"
+
+
 def test_a_model_that_is_not_in_the_catalogue_is_no_unknown_model() -> None:
-    diagnosis = explain(OOM, configs=["model_name: acme-ai/Foo-Chat-7B\nlr: 1.0e-4\nepochs: 3\n"])
+    diagnosis = check([CONFIG])
     (notice,) = [notice for notice in diagnosis.notices if notice.code == "model.unlisted"]
     assert "acme-ai/Foo-Chat-7B is the model" in notice.message.en and "6.51 to 8.56 billion" in notice.message.en
     (ledger, *_) = diagnosis.ledgers
     weights = next(term.size for moment in ledger.moments for term in moment.terms if term.key == "weights_whole")
     assert weights.low < weights.bytes < weights.high and not ledger.complete and "model.shape" in ledger.unknown
+
+
+def test_a_size_that_only_a_name_tells_is_not_estimated_from_where_the_log_does_not_bear_it_out() -> None:
+    diagnosis = explain(OOM, configs=[CONFIG])
+    assert not any(moment.terms for ledger in diagnosis.ledgers for moment in ledger.moments)
