@@ -92,7 +92,8 @@ def test_the_search_finds_the_last_value_that_holds(limit: int, top: int, start:
 @given(limit=st.integers(1, 10**6), start=st.integers(1, 10**6), level=st.integers(-(10**6), -1))
 def test_the_search_asks_little(limit: int, start: int, level: int) -> None:
     """A frontier is some thousand questions otherwise: each is a ledger. What limits n is found however far below zero it starts, beside
-    what grows faster and limits it nowhere: two answers make the lines, two more are the end."""
+    what grows faster and limits it nowhere: two answers make the lines, two more are the end, and where two lines
+    cross at the limit it takes two beside."""
     asked = []
 
     def over(n: int) -> Past:
@@ -100,7 +101,7 @@ def test_the_search_asks_little(limit: int, start: int, level: int) -> None:
         return n - limit - 0.5, 2 * n - 2 * 10**6 - 1, level
 
     assert furthest(over, start, 10**6) == limit
-    assert len(asked) <= 5
+    assert len(asked) <= 6
 
 
 def test_what_is_known_is_not_asked_again() -> None:
