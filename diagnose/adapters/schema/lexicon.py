@@ -295,7 +295,8 @@ def _decided(candidates: Iterable[_Candidate]) -> Guesses:
     is_divided = any(candidate.row.raw.get("divides") for own in by_knob.values() for candidate in own)
     for knob, own in list(by_knob.items()):
         best = min(own, key=lambda candidate: candidate.rank)
-        for candidate in own:  # a batch beside a micro batch, or one that is divided into parts, is the whole batch
+        # A batch beside a micro batch, or one that is divided into parts, is the whole batch
+        for candidate in [candidate for candidate in own if candidate.knob == knob]:
             whole = candidate.row.raw.get("smaller")
             is_other = is_divided or ("smaller" not in best.row.raw and candidate.value != best.value)
             if whole and candidate.knob == candidate.row.key.knob and is_other:

@@ -22,9 +22,11 @@ def is_block(entry: Entry, entries: Sequence[Entry]) -> bool:
 
 def is_usable(document: Document, key: Key) -> bool:
     """Whether the document, or the edit itself (`needs`), gives the keys that this one requires (`where`) one of the required values."""
+    if not key.where:
+        return True
     set_by_edit = {need.key for need in key.needs}
     values = {name_of(entry.key): "true" if is_bare_flag(entry) else entry.written.strip("\"'") for entry in document.entries}
-    required = {name: words for name, words in (key.where or {}).items() if name not in set_by_edit}
+    required = {name: words for name, words in key.where.items() if name not in set_by_edit}
     return hold(required, lambda name: (values[name],) if name in values else UNSET) is True
 
 
