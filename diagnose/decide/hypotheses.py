@@ -67,7 +67,7 @@ def phase(book: FactBook) -> str:
 @lru_cache(maxsize=1)
 def _evidence() -> dict[str, Any]:
     """The table, with its conditions compiled."""
-    kept = rule_files.kept("decide.hypotheses", _compiled, "hypotheses")
+    kept = rule_files.kept("decide.hypotheses", _compiled, "hypotheses", "facts")
     evidence: dict[str, list[tuple[int, list[Comparison], list[str]]]] = {
         cause: [(weight, [comparison_of(line) for line in lines], names) for weight, lines, names in rows]
         for cause, rows in kept["evidence"].items()
@@ -76,9 +76,15 @@ def _evidence() -> dict[str, Any]:
 
 
 def _compiled() -> dict[str, Any]:
+    """The rows of each cause; one that is a group of the estimate also has those of `of_estimate`."""
     table = rule_files.table("hypotheses")
-    rows = {
-        cause: [(row["weight"], [to_data(parse(line)) for line in row.get("when", ())], row.get("unknown", [])) for row in rows]
-        for cause, rows in table["evidence"].items()
+    rows: dict[str, list[Mapping[str, Any]]] = {cause: list(lines) for cause, lines in table["evidence"].items()}
+    for name in rule_files.table("facts"):
+        group, _, cause = name.partition(".")
+        if group == "ledger" and cause in rows:
+            rows[cause] += [{**row, "when": [line.format(cause=cause) for line in row["when"]]} for row in table["of_estimate"]]
+    evidence = {
+        cause: [(row["weight"], [to_data(parse(line)) for line in row.get("when", ())], row.get("unknown", [])) for row in lines]
+        for cause, lines in rows.items()
     }
-    return {"rules": dict(table["rules"]), "evidence": rows}
+    return {"rules": dict(table["rules"]), "evidence": evidence}

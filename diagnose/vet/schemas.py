@@ -538,6 +538,7 @@ class Hypotheses(Row):
 
     rules: dict[str, int]
     pseudo: PriorPseudo
+    of_estimate: list[Evidence]
     evidence: dict[str, list[Evidence]]
     own: list[str]
     large: list[str]
