@@ -201,6 +201,7 @@ class Detect(Row):
     flags: list[list[str]] = []
     commands: list[str] = []
     classes: list[str] = []
+    model_first: list[str] = []
     imports: str = ""
     scripts: dict[str, Any] = {}
     switched: dict[str, Any] = {}

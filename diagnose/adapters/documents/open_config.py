@@ -17,6 +17,7 @@ from diagnose.adapters.schema.config_kinds import (
     FORMS,
     kind_of_classes,
     kind_of_keys,
+    model_first_calls,
     python_classes,
     resolve_forced_kind,
     unknown_kind_text,
@@ -149,7 +150,7 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
     # Here and below: the readers of Python (ast), of shell and of TOML are loaded only for texts of that form.
     from diagnose.adapters.python import python_file
 
-    script = python_file.Reader(text).read(python_classes(text))
+    script = python_file.Reader(text).read(python_classes(text), model_first_calls(text))
     kind = kind_of_classes(script, text) if kind in (None, "python") else kind
     if kind == "python":
         from diagnose.adapters.python import script_commands

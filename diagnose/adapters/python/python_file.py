@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.python.script_calls import (
@@ -31,8 +32,9 @@ _PLAIN_TRAINERS = frozenset({"Trainer", "Seq2SeqTrainer"})
 class Reader(LeafCollector):
     """Reads the calls of a script in source order."""
 
-    def read(self, args_classes: frozenset[str]) -> Script:
-        """The script's settings; `args_classes` hold the arguments of a trainer. Raises Unreadable for what is not Python."""
+    def read(self, args_classes: frozenset[str], model_first: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> Script:
+        """The script's settings; `args_classes` hold the arguments of a trainer or an engine, `model_first` are calls whose first argument
+        is the model, with their library and its key. Raises Unreadable for what is not Python."""
         tree = parse_script(self.text)
         self._names = ScriptNames.from_tree(tree)
         calls = sorted(
@@ -45,6 +47,7 @@ class Reader(LeafCollector):
         arguments_call = trainer_call = None
         for call in calls:
             name = callee_name(call.func)
+            self._read_first_argument(call, *model_first.get(name, ("", "")))
             if name == "from_pretrained":
                 self._read_load(call, models.loads, args_classes)
             elif name in EMBEDDERS and not models.loads:
@@ -80,7 +83,7 @@ class Reader(LeafCollector):
         if name == "prepare" and isinstance(call.func, ast.Attribute):
             return "accelerator" in ast.unparse(call.func.value)
         base = self._known_base(name, args_classes | _PLAIN_TRAINERS) if name.endswith(_TRAINER_SUFFIX) else ""
-        if not base or (base in _PLAIN_TRAINERS and base not in args_classes and not self._is_transformers(call.func)):
+        if not base or (base in _PLAIN_TRAINERS and base not in args_classes and not self._is_of(call.func, "transformers")):
             return False
         self.script.classes.setdefault(base, self._place_of(call))
         self._add_keywords(call, f"{name}.")
@@ -113,10 +116,10 @@ class Reader(LeafCollector):
         if arguments_call is not None:
             self.script.args_after_model = order.runs_before(load_call, arguments_call)
 
-    def _is_transformers(self, func: ast.expr) -> bool:
-        """Whether a Trainer is that of transformers: other libraries have one of the same name."""
+    def _is_of(self, func: ast.expr, library: str) -> bool:
+        """Whether a call is that of a library, as far as the imports tell: others have one of the same name (Trainer, pipeline)."""
         owner = func.value.id if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) else callee_name(func)
-        return self._names.modules.get(owner, "transformers").startswith("transformers")
+        return self._names.modules.get(owner, library).startswith(library)
 
     # -- settings
 
@@ -138,6 +141,11 @@ class Reader(LeafCollector):
             self._read_model(call)
         if isinstance(call.func, ast.Attribute) and (owner := callee_name(call.func.value)) in args_classes:
             self.script.classes.setdefault(owner, self._place_of(call))
+
+    def _read_first_argument(self, call: ast.Call, library: str, key: str) -> None:
+        """The model of a call that takes it first: an engine's `LLM(name)`. Empty `key`: the call takes none."""
+        if key and call.args and self._is_of(call.func, library):
+            self._add_value(key, call.args[0], None)
 
     def _read_model(self, call: ast.Call) -> None:
         if call.args:

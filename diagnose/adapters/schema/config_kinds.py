@@ -133,13 +133,26 @@ def python_classes(text: str = "") -> frozenset[str]:
     return frozenset(name for framework in framework_tables.names() for name in _classes(framework, text))
 
 
+def model_first_calls(text: str) -> dict[str, tuple[str, str]]:
+    """Calls whose first argument is the model, with their library and the key that it sets: `LLM("org/model")` sets vLLM's `model`."""
+    return {
+        name: (framework_tables.signs(framework).get("imports", ""), framework_tables.table(framework).positional)
+        for framework in framework_tables.names()
+        for name in _calls(framework, text, "model_first")
+    }
+
+
 def _classes(framework: str, text: str) -> Iterable[str]:
-    """The framework's classes; none if it asks for an import that the script lacks."""
+    return _calls(framework, text, "classes")
+
+
+def _calls(framework: str, text: str, sign: str) -> Iterable[str]:
+    """The calls under a sign of the framework; none if it asks for an import that the script lacks."""
     signs = framework_tables.signs(framework)
     module = signs.get("imports", "")
     if module and not re.search(rf"^[ \t]*(?:from[ \t]+|import[ \t](?:[^\n#]*,)?[ \t]*){module}\b", text, re.MULTILINE):
         return ()
-    return signs.get("classes", ())  # type: ignore[no-any-return]
+    return signs.get(sign, ())  # type: ignore[no-any-return]
 
 
 def kind_of_classes(script: Script, text: str) -> str:
