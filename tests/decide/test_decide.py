@@ -57,7 +57,7 @@ def test_known_facts_fire(rule: Rule) -> None:
 def test_a_presumption_makes_it_likely_and_is_said_aloud(rule: Rule) -> None:
     verdict = decide(rule, book(FIGURES))
     assert verdict.outcome == "likely"
-    assert "assuming" in verdict.explanation.en and "expandable_segments" in verdict.explanation.en
+    assert "assumes that" in verdict.explanation.en and "expandable_segments" in verdict.explanation.en
     assert "假定" in verdict.explanation.zh
 
 
