@@ -106,6 +106,7 @@ class Remedy(Row):
     title: Both
     turns: str
     to: list[str] | Choice = []
+    goes: str = ""
     with_: dict[str, str] = Field({}, alias="with")
     already: list[str] = []
     relieves: str = ""

@@ -24,7 +24,7 @@ from diagnose.facts import Fact, Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.editability import has_unwritable_key, is_for_another_trainer, is_generic, is_settable, why_ineffective
 from diagnose.plan.edits.sentences import fact_name, fill_facts, source_text, value_text
-from diagnose.plan.pricing.candidate_values import value_for
+from diagnose.plan.pricing.candidate_values import goes_the_way, value_for
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.rules.remedy import Rejected
 from diagnose.plan.rules.remedy_rules import Rule
@@ -107,15 +107,22 @@ def in_effect(rule: Rule, job: Job) -> Text | None:
     fact = job.book.fact(rule.turns) if rule.turns else None
     if rule.turns is None or fact is None or fact.value is None:
         return None
-    if fact.value in wanted(rule, job):
+    if fact.value in wanted(rule, job) or is_beyond(rule, fact.value, job):
         return phrase("plan.in_effect", **told(fact))
-    lowering = rule.to.aim == "largest" or any(text.endswith("%") and float(text[:-1]) < 100 for text in rule.to.values)
     floor = rule.to.least or (0 if isinstance(fact.value, float) else 1)  # a share has no least step
-    if lowering and isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value <= floor:
+    if rule.to.goes == "down" and isinstance(fact.value, (int, float)) and not isinstance(fact.value, bool) and fact.value <= floor:
         return (
             phrase("plan.at_floor", least=same(f"{int(floor):,}"), **told(fact)) if floor > 1 else phrase("plan.at_minimum", **told(fact))
         )
     return None
+
+
+def is_beyond(rule: Rule, now: Value, job: Job) -> bool:
+    """Whether the current value lies past every value that the rule would set; a share of the current value always leaves it one."""
+    if rule.turns is None or not rule.to.goes or any(text.endswith("%") for text in rule.to.values):
+        return False
+    values = [value for text in rule.to.values if (value := value_for(rule.turns, text, job.book)) is not None]
+    return bool(values) and not any(goes_the_way(value, now, rule.to) for value in values)
 
 
 def wanted(rule: Rule, job: Job) -> list[Value]:

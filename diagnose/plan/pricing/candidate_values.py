@@ -54,10 +54,23 @@ def candidates(knob: str, choice: Choice, bench: Bench) -> list[Value]:
         return larger_cards(bench)
     if choice.aim == "list":
         values = [value_for(knob, text, bench.book) for text in choice.values]
-        return [value for value in dict.fromkeys(values) if value not in (None, now) and is_legal(knob, value, bench)]
+        return [
+            value
+            for value in dict.fromkeys(values)
+            if value not in (None, now) and goes_the_way(value, now, choice) and is_legal(knob, value, bench)
+        ]
     if not isinstance(now, (int, float)) or isinstance(now, bool):
         return []
     return multiples(knob, float(now), choice, bench, whole=(entry := declared(knob)) is None or entry.kind == "count")
+
+
+def goes_the_way(value: Value, now: Value, choice: Choice) -> bool:
+    """Whether the value lies in the remedy's direction from the current one; True where either is no quantity or nothing is known."""
+    amounts = [item.bytes if isinstance(item, Size) else item for item in (value, now)]
+    after, before = (item if isinstance(item, (int, float)) and not isinstance(item, bool) else None for item in amounts)
+    if not choice.goes or after is None or before is None:
+        return True
+    return after < before if choice.goes == "down" else after > before
 
 
 def larger_cards(bench: Bench) -> list[Value]:

@@ -28,6 +28,7 @@ class Choice(NamedTuple):
 
     `list`: the first of `values` that fits; a value may be a share of the current one, such as "50%". `largest`, `smallest`: the best
     multiple of `step` that fits; `beside` names a knob whose tokens share the row, so that `most` is a share of both together.
+    `goes`: whether the remedy turns its knob `down` or `up`; empty where the values are words.
     """
 
     aim: Aim = "list"
@@ -36,6 +37,7 @@ class Choice(NamedTuple):
     least: float = 0
     most: str = ""
     beside: str = ""
+    goes: str = ""
 
 
 class Unless(NamedTuple):
@@ -182,7 +184,7 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         status=data.get("status", "stable"),
         title=_build_text(data["title"]),
         turns=None if turns == "none" else turns,
-        to=_build_choice(data.get("to", [])),
+        to=_build_choice(data.get("to", []), data.get("goes", "")),
         companions=tuple(data.get("with", {}).items()),
         already=tuple(data.get("already", ())),
         relieves=data.get("relieves", "gpu"),
@@ -219,13 +221,23 @@ def _parse_saving(data: str | Mapping[str, str]) -> tuple[bool, str, bool]:
     return data == "ledger", "" if data in ("ledger", "unknown") else data, False
 
 
-def _build_choice(data: Sequence[str] | Mapping[str, str]) -> Choice:
+def _build_choice(data: Sequence[str] | Mapping[str, str], goes: str) -> Choice:
+    """The values to try; a list with shares of the current value tells its direction by them."""
     if not isinstance(data, Mapping):
-        return Choice(values=tuple(data))
+        shares = [float(text[:-1]) for text in data if text.endswith("%")]
+        return Choice(values=tuple(data), goes=goes or ("" if not shares else "down" if min(shares) < 100 else "up"))
     for aim in ("largest", "smallest"):
         if data.get(aim) == "fits":
             limits = {name: float(data[name]) for name in ("step", "least") if name in data}
-            return Choice(aim, (), limits.get("step", 1), limits.get("least", 0), data.get("most", ""), data.get("beside", ""))
+            return Choice(
+                aim,
+                (),
+                limits.get("step", 1),
+                limits.get("least", 0),
+                data.get("most", ""),
+                data.get("beside", ""),
+                "down" if aim == "largest" else "up",
+            )
     raise user_error("rule_shape", field="to")
 
 
