@@ -106,7 +106,7 @@ class Remedy(Row):
     title: Both
     turns: str
     to: list[str] | Choice = []
-    goes: str = ""
+    goes: Literal["", "down", "up"] = ""
     with_: dict[str, str] = Field({}, alias="with")
     already: list[str] = []
     relieves: str = ""

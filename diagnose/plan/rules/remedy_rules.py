@@ -19,6 +19,7 @@ from diagnose.phrases import Text, same
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
 #: (a share of the value in effect for `largest`, a value for `smallest`; absent: no limit of its own).
 Aim = Literal["list", "largest", "smallest"]
+Direction: TypeAlias = Literal["", "down", "up"]
 #: The companion that raises accumulation by as much as the micro batch went down.
 KEEP_BATCH = "keep_batch"
 
@@ -37,7 +38,7 @@ class Choice(NamedTuple):
     least: float = 0
     most: str = ""
     beside: str = ""
-    goes: str = ""
+    goes: Direction = ""
 
 
 class Unless(NamedTuple):
@@ -221,7 +222,7 @@ def _parse_saving(data: str | Mapping[str, str]) -> tuple[bool, str, bool]:
     return data == "ledger", "" if data in ("ledger", "unknown") else data, False
 
 
-def _build_choice(data: Sequence[str] | Mapping[str, str], goes: str) -> Choice:
+def _build_choice(data: Sequence[str] | Mapping[str, str], goes: Direction) -> Choice:
     """The values to try; a list with shares of the current value tells its direction by them."""
     if not isinstance(data, Mapping):
         shares = [float(text[:-1]) for text in data if text.endswith("%")]
