@@ -19,7 +19,7 @@ from diagnose.phrases import Text, same
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
 #: (a share of the value in effect for `largest`, a value for `smallest`; absent: no limit of its own).
 Aim = Literal["list", "largest", "smallest"]
-Direction: TypeAlias = Literal["", "down", "up"]
+Direction = Literal["", "down", "up"]
 #: The companion that raises accumulation by as much as the micro batch went down.
 KEEP_BATCH = "keep_batch"
 
