@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import os
 import resource
+import shlex
 import sys
 import time
 import traceback
@@ -75,10 +76,13 @@ def patch_fault(diagnosis: Diagnosis) -> str:
         again = explain("", configs=[ConfigSource(name, new.encode(errors="surrogatepass"))])
         if any(notice.level == "error" and notice.code != "config.too_large" for notice in again.notices):
             return f"the patched {Path(name).suffix} file cannot be read"
-        written = {entry.key: entry.written for document in again.documents if document.name == name for entry in document.entries}
+        read = {entry.key: (document, entry.written) for document in again.documents if document.name == name for entry in document.entries}
         for edit in plan.edits if plan is not None else ():
-            if edit.target == name and edit.to is not None and not edit.renamed and edit.key in written and edit.to != written[edit.key]:
-                return f"{edit.key} was to be {edit.to} and reads {written[edit.key]}"
+            if edit.target != name or edit.to is None or edit.renamed or edit.key not in read:
+                continue
+            document, written = read[edit.key]
+            if edit.to != written and not (document.form == "shell" and shlex.split(edit.to) == shlex.split(written)):
+                return f"{edit.key} was to be {edit.to} and reads {written}"
     return ""
 
 

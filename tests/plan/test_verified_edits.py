@@ -23,11 +23,14 @@ from sweep import examples
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats import json_file
+from diagnose.adapters.formats import settings as config_settings
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document, Entry, Settings
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import same
+from diagnose.pipeline import explain
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.edits.verified_edits import verified
 from diagnose.plan.patch import patching
@@ -366,3 +369,17 @@ def untouched(old: str, new: str, splices: list[Splice]) -> bool:
             return False
         at, place = at + len(piece) + len(splice.new), max(place, splice.end)
     return new[at:] == old[place:]
+
+
+def test_the_words_of_a_document_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script with thousands of settings: each candidate of an edit asks for the words, and reading them each time took a minute."""
+    asked: list[str] = []
+
+    def counted(key: str) -> str:
+        asked.append(key)
+        return name_of(key)
+
+    monkeypatch.setattr(config_settings, "name_of", counted)
+    text = "torchrun train.py " + " ".join(f"--deepspeed ds.json --per_device_train_batch_size {size}" for size in range(2, 302))
+    documents = explain("", configs=[ConfigSource("run.sh", text.encode())]).documents
+    assert len(asked) <= sum(len(document.entries) for document in documents)

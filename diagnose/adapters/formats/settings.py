@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
 from diagnose.scan.source import open_path, read_up_to
@@ -64,6 +65,11 @@ class Entry:
     knobs: tuple[str, ...] = ()
     used: tuple[int, int] | None = None
 
+    @property
+    def is_bare_flag(self) -> bool:
+        """Whether it is a command-line flag without a value."""
+        return self.start == self.end and self.key.startswith("-")
+
 
 @dataclass(slots=True)
 class Document:
@@ -82,6 +88,13 @@ class Document:
     outer: str = ""
     shift: int = 0
     entry: str = ""
+    _words: dict[str, str] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def words(self) -> dict[str, str]:
+        """The word that each key has here, unquoted, by the key's bare name; a flag without a value has `true`. Made once."""
+        if self._words is None:
+            self._words = {name_of(entry.key): "true" if entry.is_bare_flag else entry.written.strip("\"'") for entry in self.entries}
+        return self._words
 
 
 class Settings(NamedTuple):

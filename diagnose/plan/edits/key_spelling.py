@@ -11,7 +11,6 @@ from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import Value
-from diagnose.plan.edits.value_spelling import is_bare_flag
 from diagnose.word_conditions import UNSET, hold
 
 
@@ -25,9 +24,9 @@ def is_usable(document: Document, key: Key) -> bool:
     if not key.where:
         return True
     set_by_edit = {need.key for need in key.needs}
-    values = {name_of(entry.key): "true" if is_bare_flag(entry) else entry.written.strip("\"'") for entry in document.entries}
+    words = document.words()
     required = {name: words for name, words in key.where.items() if name not in set_by_edit}
-    return hold(required, lambda name: (values[name],) if name in values else UNSET) is True
+    return hold(required, lambda name: (words[name],) if name in words else UNSET) is True
 
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:
@@ -38,7 +37,7 @@ def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:
 
 def current_value(key: Key, entry: Entry) -> Value | object:
     """The knob's value that the entry means; NOTHING where it means none."""
-    shape = "flag" if is_bare_flag(entry) else "scalar"
+    shape = "flag" if entry.is_bare_flag else "scalar"
     leaf = Leaf(entry.key, entry.written.strip("\"'"), entry.written, entry.start, entry.end, entry.line, entry.column, shape)  # type: ignore[arg-type]
     try:
         return meaning(key, leaf)

@@ -19,7 +19,7 @@ from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_spelling import current_value, fits_form, is_block, is_usable, same_word, spelled_key, table_key
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
-from diagnose.plan.edits.value_spelling import current_text, is_bare_flag, spell
+from diagnose.plan.edits.value_spelling import current_text, spell
 from diagnose.plan.rules.remedy import Edit
 from diagnose.word_conditions import hold
 
@@ -132,7 +132,7 @@ def _silence_other_keys(
             continue
         if added_rank is not None and key.read_only and added_rank < _key_rank(table, knob, entry):
             continue  # the changed or added key wins over it
-        false_text = "false" if key.values and "true" in key.values and not is_bare_flag(entry) else None
+        false_text = "false" if key.values and "true" in key.values and not entry.is_bare_flag else None
         if false_text is not None and key.values and key.values.get("false") not in (None, "nothing"):
             false_text = None
         edits.append(Edit(document.name, entry.key, current_text(entry), spell(false_text, document.form) if false_text else None))
@@ -201,7 +201,7 @@ def why_ignored(documents: Sequence[Document], book: FactBook, edits: Sequence[E
         if not table.ignored or not own_edits:
             continue
         leaves = {
-            name_of(entry.key): _leaf(entry.key, current_text(entry), is_bare_flag(entry))
+            name_of(entry.key): _leaf(entry.key, current_text(entry), entry.is_bare_flag)
             for document in reversed(own_documents)
             for entry in document.entries
         }

@@ -22,12 +22,7 @@ _RESERVED = frozenset({"true", "false", "yes", "no", "on", "off", "null", "none"
 
 def current_text(entry: Entry) -> str:
     """The value as written; "true" for a flag without one."""
-    return "true" if is_bare_flag(entry) else entry.written
-
-
-def is_bare_flag(entry: Entry) -> bool:
-    """Whether the entry is a command-line flag without a value."""
-    return entry.start == entry.end and entry.key.startswith("-")
+    return "true" if entry.is_bare_flag else entry.written
 
 
 def word_for(key: Key, value: Value) -> str | None:
