@@ -36,7 +36,7 @@ class Verdict:
     event: int | None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Diagnosis:
     """What one job died of. Texts are in both languages; `to_dict(lang)` is the report of the contract."""
 

@@ -42,7 +42,7 @@ class Roundup:
     releases: Releases = ()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Traits:
     """What a framework does with memory; the default of every field is what most do. A framework has the traits of the one that it
     extends, but for those that its own file sets (`false` or `null`: switched off)."""

@@ -21,7 +21,7 @@ Raw: TypeAlias = "Mapping[str, Any]"
 _SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "references")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Rule:
     """A cause: when it speaks, what it says, and what it makes beside the point."""
 

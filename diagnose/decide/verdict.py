@@ -12,7 +12,7 @@ from diagnose.units import Size
 Outcome = Literal["fires", "likely", "unknown", "quiet"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Verdict:
     """The outcome of one cause rule. `deciding`: the line of the rule that settled it; `missing`: the fact that would settle it (of a
     likely one the first that it presumes)."""

@@ -39,7 +39,7 @@ MAX_SHOWN = 500
 _MANIFEST = lazy_compile(r"(?:^|[\s{,-])[\"']?(?:command|cmd|args|arguments|entrypoint|run|script|commands)[\"']?[ \t]*:\s*[^\s{]")
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class OpenDocument:
     """A config as read. If it could not be used, `kind` is unknown and `notices` says why."""
 

@@ -20,7 +20,7 @@ class Need(NamedTuple):
     releases: ReleaseSpan = EVERY
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Key:
     """A key that sets a knob, or with an empty `key` the knob's default.
 
@@ -71,7 +71,7 @@ class Key:
         return not entry or not self.entry or (bool(matching) if included else not matching)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Table:
     """One file of rules/frameworks, with what it inherits."""
 

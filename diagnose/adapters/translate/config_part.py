@@ -14,7 +14,7 @@ from diagnose.facts import Fact, Notice, Origin, Witness
 MAX_SHOWN = 500
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Part:
     """The leaves of one framework in one config or command, and how to cite them.
 

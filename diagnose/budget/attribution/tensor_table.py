@@ -20,7 +20,7 @@ KINDS = ("logits", "attention", "activations", "vision", "images", "weights", "g
 WIDTHS = ("2", "4")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Tensor:
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":

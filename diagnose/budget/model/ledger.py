@@ -122,7 +122,7 @@ class Ledger:
         return None if failing is None or self.observed is None else self.observed - failing.total
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Attribution:
     """A tensor of this run whose block would print as the failed request. `event` is the index of that event."""
 

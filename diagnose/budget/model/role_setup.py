@@ -21,7 +21,7 @@ from diagnose.ternary import Truth
 from diagnose.traits import Traits, traits_of
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Setup:
     """One role of one job in numbers. `values` are the letters of the formulas (docs/memory.md); a missing letter is unknown. `given` is
     the job's book, `book` the same as this role reads it; `cast` and `kin` are the job's roles and the setups of those in its process,
@@ -69,6 +69,10 @@ class Setup:
 
     def knows(self, *letters: str) -> bool:
         return self.values.keys() >= set(letters)
+
+    def reading(self, facts: FactBook) -> Setup:
+        """The same setup over another book that says the same of all that it was made from; the rest is read from that book."""
+        return replace(self, given=facts, book=book_of_role(facts, self.role), cast=[], kin={})
 
 
 def setup(facts: FactBook, role: Role) -> Setup:

@@ -18,7 +18,7 @@ DEGREES = ("tensor", "pipeline", "context", "expert")
 CARDS_OF_A_NODE = 8
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Sharding:
     """How one role is divided. `ranks`: data parallel ranks (None: unknown); `group`: those among which states are divided, fewer where the
     model is sharded within a node only; `second`: those among which ZeRO++ divides its second copy of the weights; `sequence`: tensor

@@ -70,8 +70,10 @@ def _subtract(usable: Size, others: Size) -> Size:
 
 
 class RoleDraft(NamedTuple):
-    """The part of a role's ledger that no figure of the message changes. `kinds`: number of communicator groups that a rank belongs to."""
+    """The part of a role's ledger that no figure of the message changes. `job` has no book (`Setup.reading`); `kinds`: number of
+    communicator groups that a rank belongs to."""
 
+    job: Setup
     moments: tuple[Moment, ...]
     cards: int
     kinds: int
@@ -84,7 +86,7 @@ def _ledger(book: FactBook, cast: tuple[Role, ...], index: int, draft: RoleDraft
     role, first = cast[index], index == 0
     failed_here = first and _is_failed_role(book, role, cast)
     printed = failure_moment.usable_memory(book) if first else None
-    job = setup(book, role) if failed_here or printed is not None else None  # once: a plan prices thousands of ledgers
+    job = draft.job.reading(book) if failed_here or printed is not None else None
     failing, role_moments, whole = None, draft.moments, None
     if failed_here and job is not None and role_moments:
         drafted = list(role_moments)
@@ -118,9 +120,11 @@ def _draft_roles(book: FactBook, cast: tuple[Role, ...]) -> tuple[RoleDraft, ...
 def _of(job: Setup) -> RoleDraft:
     shards = job.sharding
     kinds = non_torch.count_groups(shards.tensor, shards.pipeline, shards.context, shards.expert, shards.ranks)
-    return RoleDraft(tuple(span_readings(job, _moments)), shards.cards, kinds, estimate_host(job), job.unknown, _is_complete(job))
+    moments = tuple(span_readings(job, _moments))
+    return RoleDraft(job.reading(_NO_BOOK), moments, shards.cards, kinds, estimate_host(job), job.unknown, _is_complete(job))
 
 
+_NO_BOOK = FactBook()  # drafts outlive the job that they were made for
 _DRAFTS = ReadSetMemo(_draft_roles)
 
 

@@ -56,7 +56,7 @@ _REPEATED = lazy_compile(r"\[repeated (\d{1,6})x across cluster\]")
 _GAVE_UP = "No executable batch size found"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class PlacedMessage:
     """A message and its place in the logs. `order` sorts it among the messages of the job."""
 

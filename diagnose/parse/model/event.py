@@ -27,7 +27,7 @@ class OtherProcess(NamedTuple):
     name: str = ""  # where the message gives one
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class Event:
     """One failure (or a consequence of one) as printed; sizes are None where the message prints none.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PARTS = (("allocated", "capacity"), ("reserved_total", "capacity"), ("free", "capacity"), ("allocated", "reserved_total"))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Message:
     """What one message says by itself: family, status, and figures by the names of Event.
 

@@ -38,7 +38,7 @@ class Price(NamedTuple):
     wording: Text | None = None  # said in place of results and speed where nothing is trained
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Remedy:
     """A remedy for this job.
 

@@ -50,7 +50,7 @@ class Unless(NamedTuple):
     even_unknown: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Rule:
     """One remedy rule. The fields are those of its file; those that are not obvious:
 
