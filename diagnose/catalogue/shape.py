@@ -86,7 +86,7 @@ class Uneven(NamedTuple):
         return *own, (True, True, wide - own_wide), (False, True, self.shared - wide + own_wide)
 
 
-@dataclass(slots=True, unsafe_hash=True, repr=False)
+@dataclass(slots=True, unsafe_hash=True)
 class Model:
     """Dimensions of one model, letters as in docs/memory.md: h, f, L, a, kv, d, V.
 
