@@ -1,4 +1,4 @@
-"""The same jobs through a Ray cluster of two workers: the same rows, and Parquet partitions."""
+"""The same jobs through a Ray cluster (of two workers in a sweep): the same rows, and Parquet partitions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from many import failure, lay, still, told  # noqa: F401
+from sweep import SWEEP
 
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Run, RunPlan
@@ -31,7 +32,7 @@ def cluster(ray: Any) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+        ray.init(num_cpus=2 if SWEEP else 1, include_dashboard=False, log_to_driver=False, logging_level="error")
         yield ray
         ray.shutdown()
 

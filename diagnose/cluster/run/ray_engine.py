@@ -84,7 +84,9 @@ def _run_dataset(ray: Any, tasks: list[Task], options: JobOptions, workers: int,
         num_cpus=1,
     )
     if partition:
-        dataset.write_parquet(partition, mode=ray.data.SaveMode.OVERWRITE, ray_remote_args={"num_cpus": 0})  # the readers have all cores
+        dataset.write_parquet(
+            partition, mode=ray.data.SaveMode.OVERWRITE, ray_remote_args={"num_cpus": 0}, concurrency=workers
+        )  # the readers have all cores
         dataset = ray.data.read_parquet(partition)
     for batch in dataset.iter_batches(batch_format="pyarrow", batch_size=None):
         yield from map(row_to_result, batch.to_pylist())
