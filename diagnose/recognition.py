@@ -23,6 +23,8 @@ QUANTISED = (
     (re.compile(r"[-_]gptq\b", re.IGNORECASE), "gptq"),
     (re.compile(r"[-_]awq\b", re.IGNORECASE), "awq"),
 )
+#: Names of copies that somebody has turned into 16 bits.
+UNPACKED = re.compile(r"[-_](?:bf|fp)16\b", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -91,6 +93,9 @@ def _published_quantization(book: FactBook) -> Iterator[Fact]:
     word = next((word for pattern, word in QUANTISED if pattern.search(path)), None)
     if word is not None:
         yield _fact("model.quantization", word, Witness("catalogue", text=path))
+    shape = catalogue.model(path)
+    if shape is not None and shape.published and not UNPACKED.search(path):
+        yield _fact("rollout.quantization", shape.published, Witness("catalogue", text=path))
 
 
 def _role_models(book: FactBook) -> Iterator[Fact]:

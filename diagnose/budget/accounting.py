@@ -11,7 +11,7 @@ from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.parse.model.event import Event
 
 #: What a request may say of the run that the ledgers are drawn from.
-REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel", "train.finetuning", "attribution.pass")
+REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel", "train.finetuning", "train.load_dtype", "attribution.pass")
 
 #: Facts that confirm a ledger that rests on guesses: its sum is what was allocated, or the request is one of its tensors.
 CONFIRMING = (*((verdict, "agrees") for verdict in ("ledger.verdict", *VERDICTS)), ("attribution.exact", True))

@@ -42,6 +42,7 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
         tied=entry["tie_word_embeddings"],
         params=0,
         max_len=entry.get("max_position_embeddings", 0),
+        published=family.get("published", ""),
         gated=arch.get("mlp", "gated") == "gated",
         norms=arch.get("norms_per_layer", 2),
         norm_kind=kind,

@@ -101,7 +101,8 @@ class Model:
     `relative_bias`: rows of a learned bias per head and distance that is added to the scores (T5); `disentangled`: rows of the table of
     relative positions that queries and keys meet (DeBERTa). Of `uneven` layers `d` and `f` are the narrowest, while q, k and the largest
     layer are those of the last one. `embed` is the width of the embedding where it is not h, `positions` the rows of a learned position
-    table. `params` counts everything once (tied heads once), `text_params` without the vision tower.
+    table. `params` counts everything once (tied heads once), `text_params` without the vision tower; `published`: how its weights
+    are quantised as its makers publish them.
 
     `kind`: a decoder, an encoder, an encoder_decoder, or one that reads patches of images. `source` is the encoder whose output every
     layer attends to as well, a stack of its own; `fixed` how many tokens a row has whatever the settings say (patches, frames).
@@ -121,6 +122,7 @@ class Model:
     tied: bool
     params: int
     max_len: int = 0
+    published: str = ""
     gated: bool = True
     norms: int = 2
     norm_kind: str = "rms"

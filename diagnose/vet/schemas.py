@@ -435,6 +435,7 @@ class Models(Row):
     kind: str = ""
     tie_word_embeddings: bool = False
     gate_and_up_counted: bool = False
+    published: str = ""
     arch: Arch = Arch()
     moe: FamilyMoe | None = None
     vision: FamilyTower | None = None

@@ -6,6 +6,7 @@ from diagnose.budget.model.allocator import POWERS, Allocator, block
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.job_roles import roles
 from diagnose.budget.model.ledger import Attribution
+from diagnose.budget.model.precisions import WIDTH
 from diagnose.budget.model.role_setup import setup
 from diagnose.budget.moments import other_passes
 from diagnose.facts import Fact, FactBook, Value, Witness
@@ -27,7 +28,23 @@ def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list
     if best is None or not best.named or best.at_least:
         return []
     packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
-    return [*_width_facts(best), *_row_facts(book, best), *packed, *_loss_kernel_facts(book, best), *_tuning_facts(book, best)]
+    return [
+        *_width_facts(best),
+        *_loading_facts(book, best),
+        *_row_facts(book, best),
+        *packed,
+        *_loss_kernel_facts(book, best),
+        *_tuning_facts(book, best),
+    ]
+
+
+def _loading_facts(book: FactBook, best: Attribution) -> list[Fact]:
+    """In which precision the weights were loaded, where nobody says it and one of them failed as fp32. Two bytes would be either of two."""
+    told = "train.load_dtype" in book or ("model.quantization" in book and book.word("model.quantization") != "none")
+    loading = best.group == "weights" and book.word("log.phase") in ("model_load", "init")
+    if told or not loading or best.width != WIDTH["fp32"]:
+        return []
+    return [_fact("train.load_dtype", "fp32", f"{best.formula} = {best.numbers}")]
 
 
 def _tuning_facts(book: FactBook, best: Attribution) -> list[Fact]:

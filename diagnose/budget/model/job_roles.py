@@ -143,8 +143,9 @@ def _only_serves(book: FactBook) -> bool:
 
 
 def _serving_role(book: FactBook, model: Model | None) -> Role:
-    """The engine as the only role. Without a model, hence without a price, unless the log says that its weights are in 16 bits."""
-    plain = book.word("rollout.dtype") in ("fp16", "bf16") and book.word("rollout.quantization") in (None, "none")
+    """The engine as the only role. Without a model, hence without a price, unless its weights are known to be in 16 bits."""
+    said = (book.word("rollout.quantization"), book.word("model.quantization"))
+    plain = book.word("rollout.dtype") in ("fp16", "bf16") and all(word in (None, "none") for word in said)
     return engine_role(book, model if plain else None)
 
 

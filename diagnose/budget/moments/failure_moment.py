@@ -43,6 +43,11 @@ REQUESTED = ("sample_copy", "fsdp_root_reduce", "vision_mask_16", "vision_dense_
 OVERSHOOT = 0.15
 
 
+def engine_is_loading(book: FactBook) -> bool:
+    """Whether an engine failed before its first pass."""
+    return book.word("log.phase") in ("model_load", "init")
+
+
 def has_stepped(book: FactBook, job: Setup) -> bool | None:
     """Whether an optimizer step had completed before the failure; None: the log does not say."""
     step, micro, rounds = (book.count(name) for name in ("log.step", "log.micro_step", "log.rounds_done"))

@@ -165,9 +165,9 @@ def _usable_memory(book: FactBook, draft: RoleDraft, capacity: Size | None) -> S
 
 
 def _is_complete(job: Setup) -> bool:
-    """Whether no resident term and no activation is missing."""
+    """Whether no resident term and no activation is missing. What an engine's passes take beside weights and cache is not estimated."""
     if job.role.name == "engine":
-        return job.knows("P")
+        return job.knows("P") and (not job.role.apart or failure_moment.engine_is_loading(job.book))
     needs = [
         "P",
         "T",

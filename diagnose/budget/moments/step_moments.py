@@ -150,12 +150,14 @@ def frozen_moments(job: Setup) -> list[Moment]:
 
 
 def engine_moments(job: Setup) -> list[Moment]:
-    """Moments of a rollout engine: its weights, then with its cache."""
+    """Moments of a rollout engine: its weights, then with its cache, which has no size of its own where the weights are all that failed."""
     engine_weights, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
     if not engine_weights:
         return []
     others = in_process_roles.other_role_terms(job, moments=True)
-    return [Moment("load", (*engine_weights, *others)), Moment("generate", (*engine_weights, *cache, *others))]
+    loading = Moment("load", (*engine_weights, *others))
+    alone = job.role.apart and failure_moment.engine_is_loading(job.book)
+    return [loading] if alone else [loading, Moment("generate", (*engine_weights, *cache, *others))]
 
 
 def failing_moment(job: Setup, role_moments: list[Moment]) -> tuple[str | None, list[Moment], Moment | None]:
