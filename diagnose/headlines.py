@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose import families
+from diagnose import catalogue, families
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.pricing import fit
 from diagnose.units import Size, show
+
+#: A request that at most so many kinds of card could hold is larger than most.
+FEW_CARDS = 6
 
 
 def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: Sequence[Ledger], judgement: Judgement) -> Text:
@@ -71,7 +74,21 @@ def request_clause(event: Event, attributions: Sequence[Attribution]) -> Text:
         requested=readable_size(event.requested),
         tensor=phrase("headline.tensor", name=best.tensor) if best is not None and is_named else same(""),
         free=free_clause(event),
+        larger=larger_clause(event),
     )
+
+
+def larger_clause(event: Event) -> Text:
+    """That one piece was asked for which no card in use could hold, however empty; where the card is not known, how many could."""
+    if event.requested is None or families.of(event.family).memory == "host":
+        return same("")
+    if event.capacity is not None:
+        beyond = event.requested.low > event.capacity.high
+        return phrase("headline.larger_than_card", capacity=readable_size(event.capacity)) if beyond else same("")
+    holding = catalogue.cards_holding(event.requested)
+    if len(holding) > FEW_CARDS:
+        return same("")
+    return phrase("headline.larger_than_most", cards=same(", ".join(holding))) if holding else phrase("headline.larger_than_all")
 
 
 def free_clause(event: Event) -> Text:

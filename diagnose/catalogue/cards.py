@@ -57,6 +57,12 @@ def cards_named(name: str) -> list[Card]:
     return []
 
 
+def cards_holding(size: Size) -> list[str]:
+    """The keys of all cards that have at least so much memory."""
+    cards = map(_card_of_entry, _entries())
+    return sorted(card.key for card in cards if any(capacity.high >= size.low for capacity in card.capacities))
+
+
 def card_names() -> list[str]:
     """The keys of all cards, sorted."""
     return sorted(entry["key"] for entry in _entries())

@@ -266,9 +266,10 @@ def test_tensors_of_an_inference_engine(key: str, facts: dict[str, Any], text: s
 
 
 def test_an_engine_has_no_tensor_of_a_trainer_and_a_trainer_none_of_an_engine() -> None:
-    """The same figure in the same frame is read by whose request it is; what nobody says of the engine names nothing."""
-    failure = event("1.74 GiB", "init", SAMPLER, role="engine")
-    assert not found({"model": "Qwen/Qwen2.5-72B-Instruct"}, failure)
+    """The same figure in the same frame is read by whose request it is; of sequences that nobody counts, the round number that fits."""
+    unsaid = found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.74 GiB", "init", SAMPLER, role="engine"))[0]
+    assert (unsaid.key, unsaid.numbers) == ("ledger.t_engine_sort", "12*1024*152064")
+    assert not found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.60 GiB", "init", SAMPLER, role="engine"))
     trained = TRL_3172 | {"rollout.max_num_seqs": 1024, "rollout.tensor_parallel": 4}
     assert all(not each.key.startswith("ledger.t_engine") for each in found(trained, event("1.74 GiB", "loss", CROSS_ENTROPY)))
     served = found(SERVED, event("1.74 GiB", "loss", SAMPLER, role="engine"))

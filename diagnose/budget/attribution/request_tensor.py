@@ -17,9 +17,9 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_levers import levers
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
-from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_patches
+from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
 from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
-from diagnose.budget.model.formulas import Number, formula
+from diagnose.budget.model.formulas import Number, Span, formula
 from diagnose.budget.model.job_roles import engine_role, roles
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.budget.model.precisions import WIDTH
@@ -123,7 +123,8 @@ def _find_candidates(trial: Trial, request: Query) -> list[Candidate]:
     values, chosen = trial.rounds[0], trial.tensors
     matches = next(filter(None, (_match_round(trial, number, request) for number in range(len(trial.rounds)))), [])
     if not any(request.agrees(candidate.tensor) and not candidate.against for candidate in matches):
-        lengths = [candidate for tensor in chosen for candidate in solve_length(tensor, values, request)]
+        lengths = [candidate for tensor in chosen for candidate in solve_params(tensor, values, request)]
+        lengths += [candidate for tensor in chosen for candidate in solve_length(tensor, values, request)]
         lengths += [candidate for tensor in chosen if tensor.solve == "n" for candidate in solve_patches(tensor, values, request)]
         lengths += [candidate for tensor in chosen if tensor.solve == "p" for candidate in solve_padded(tensor, values, request)]
         if request.event.frames and not any(
@@ -225,6 +226,7 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
         letters["m"] = job.model.max_len
     if side := job.book.count("data.image_size"):
         letters["x"] = side
+    letters |= _guessed_params(job)
     rows, prompts, ranks = job.book.count("eval.batch_size"), job.book.count("rollout.batch"), job.sharding.ranks
     if rows:
         letters["b_e"] = rows
@@ -234,6 +236,15 @@ def _extra_letters(job: Setup) -> dict[str, Number]:
     if prompts and ranks:
         letters["n"] = prompts * (job.book.count("rollout.num_generations") or 1) // max(1, ranks // job.sharding.context)
     return letters
+
+
+def _guessed_params(job: Setup) -> dict[str, Number]:
+    """The parameters of a model that only its name tells, as the range that such names stand for."""
+    counts = [job.book.count(f"model.{name}_params") for name in ("least", "likely", "most")]
+    if job.model is not None or job.book.count("model.total_params") or None in counts:
+        return {}
+    about = Span(*map(float, counts))  # type: ignore[arg-type]
+    return {letter: about for letter in ("P", "Pt") if job.knows(letter) and (letter == "P" or not job.trainable.lora)}
 
 
 def _tower_letters(job: Setup) -> dict[str, Number]:

@@ -53,7 +53,7 @@ class Tensor:
         """Whether the traceback shows this tensor being allocated: a pattern in the innermost frame, and one in any frame."""
         if not event.frames:
             return False
-        lines = [f"{frame.file}:{frame.function}|{frame.statement}" for frame in event.frames]
+        lines = ["{}:{}|{}".format(frame.file.replace("\\", "/"), frame.function, frame.statement) for frame in event.frames]
         return (not self.at or _any_line_matches(self.at, lines[-1:])) and (not self.within or _any_line_matches(self.within, lines))
 
     def agrees(self, event: Event) -> bool:

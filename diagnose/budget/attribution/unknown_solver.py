@@ -7,7 +7,7 @@ from math import isqrt
 
 from diagnose.budget.attribution.tensor_candidate import Candidate, Query, evaluate_bytes
 from diagnose.budget.attribution.tensor_table import Tensor
-from diagnose.budget.model.formulas import Number, formula
+from diagnose.budget.model.formulas import Number, Span, formula
 
 
 def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
@@ -30,6 +30,7 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
             or "G" in letters
             or query.against(tensor, symbols)
             or (unsaid and "B" in letters and "s*s" not in symbols)
+            or ("s*s" in symbols and "B" not in letters and not (query.event.frames and query.agrees(tensor)))  # any size has a root
         ):
             continue
         per_token = evaluate_bytes(symbols.replace("(s - 1)", "s"), {**values, "B": rows, "T": 1, "s": 1})
@@ -79,6 +80,23 @@ def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
         return []
     settled: dict[str, Number] = {**values, "p": _roundest_length(first, last)}
     return [Candidate(tensor, tensor.bytes[0], settled, evaluate_bytes(tensor.bytes[0], settled) or 0, True, (first, last), free=True)]
+
+
+def solve_params(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
+    """Whole weights, states or a share of them, of a model whose name alone tells about how many parameters it has."""
+    about = values.get("P")
+    if not isinstance(about, Span) or not query.fits(tensor) or (query.event.frames and not query.agrees(tensor)):
+        return []
+    for symbols in tensor.bytes:
+        letters = [letter for letter in ("P", "Pt") if letter in formula(symbols).names]
+        share = evaluate_bytes(symbols, {**values, **dict.fromkeys(letters, 1 << 30)}) if letters else None
+        if not share or query.against(tensor, symbols):
+            continue
+        params = round(query.requested.bytes * (1 << 30) / share)
+        if about.low <= params <= about.high:
+            settled: dict[str, Number] = {**values, **dict.fromkeys(letters, params)}
+            return [Candidate(tensor, symbols, settled, evaluate_bytes(symbols, settled) or 0, True, (params, params), free=True)]
+    return []
 
 
 def _matching_lengths(symbols: str, per_token: int, rows: int, low: int, high: int) -> tuple[int, int]:
