@@ -1093,7 +1093,7 @@ class Tensor(Row):
     key: str
     group: str
     source: str
-    bytes: list[str]
+    bytes: list[str] = []
     phases: list[str]
     at: list[str] = []
     within: list[str] = []
@@ -1104,6 +1104,8 @@ class Tensor(Row):
     at_least: bool = False
     over: dict[str, TriedValues] = {}
     avoided: list[str] = []
+    lowered: dict[str, int] = {}
+    framed: bool = False
     kept: bool = False
 
 

@@ -164,9 +164,30 @@ def test_patches_solved_from_the_request() -> None:
     assert not [each for each in short if each.group == "mm_inputs"]
 
 
-def test_unknown_model_names_nothing() -> None:
-    """Without dimensions there is nothing to multiply."""
-    assert found({"train.framework": "trl"}, event("4.64 GiB", "loss", CROSS_ENTROPY)) == ()
+@pytest.mark.parametrize(
+    ("key", "phase", "frame"),
+    [
+        ("f_vocabulary", "loss", CROSS_ENTROPY),
+        ("f_moment", "optimizer_step", 'torch/optim/adamw.py:_init_group|state["exp_avg"] = torch.zeros_like('),
+        ("f_scores", "attention", "vision_transformer.py:forward|attn = (q @ k.transpose(-2, -1)) * self.scale"),
+        (
+            "f_pairs",
+            "loss",
+            "ultralytics/utils/tal.py:select_candidates_in_gts|bbox_deltas = torch.cat((xy_centers[None] - lt,",
+        ),
+        ("f_feature", "forward", "torch/nn/modules/conv.py:_conv_forward|return F.conv3d("),
+        ("f_weight", "model_load", "torch/nn/modules/module.py:convert|return t.to("),
+    ],
+)
+def test_of_an_unknown_model_the_frame_tells_what_it_shows(key: str, phase: str, frame: str) -> None:
+    """Without dimensions there is nothing to multiply: the tensor has a name, no formula, and proves nothing by its size."""
+    (best,) = found({"train.framework": "trl"}, event("4.64 GiB", phase, frame))
+    assert (best.key, best.formula, best.named, best.exact, best.by_frame) == (f"ledger.{key}", "", True, False, True)
+
+
+def test_of_an_unknown_model_a_size_names_nothing() -> None:
+    assert found({"train.framework": "trl"}, event("4.64 GiB", "loss")) == ()
+    assert found({"train.framework": "trl"}, event("4.64 GiB", "loss", "train.py:step|loss = loss / steps")) == ()
 
 
 def test_host_failures_are_not_tensors_of_the_card() -> None:

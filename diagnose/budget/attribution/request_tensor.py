@@ -15,7 +15,7 @@ from diagnose.budget.attribution.tensor_candidate import (
     narrow_query,
     snapshot_size,
 )
-from diagnose.budget.attribution.tensor_levers import levers
+from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
 from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
@@ -75,9 +75,37 @@ def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind:
     known, lengths = _known_numbers(job, values, event), _guessed_lengths(values, event)
     trial = Trial(chosen, [*known, *lengths], len(known), rounds)
     matches = _find_candidates(trial, request)
-    return [
+    found = [
         _build_attribution(candidate, request, index, count, trial, job)
         for candidate, count in _best_candidates(job, trial, request, matches)
+    ]
+    return [*_shown_alone(found, chosen, request, index, job), *found][:MOST]
+
+
+def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query, index: int, job: Setup) -> list[Attribution]:
+    """The tensor that the traceback shows being made, where nothing that prints as the request is of its kind."""
+    shown = next((tensor for tensor in chosen if not tensor.bytes and tensor.frame_fits(request.event) and request.fits(tensor)), None)
+    if shown is None or (found and (found[0].agrees or found[0].group == shown.group)):
+        return []
+    size = request.requested.bytes
+    return [
+        Attribution(
+            event=index,
+            key=f"ledger.{shown.key}",
+            tensor=phrase(f"ledger.{shown.key}"),
+            group=shown.group,
+            formula="",
+            numbers="",
+            bytes=size,
+            block_bytes=size,
+            exact=False,
+            coincidence=0,
+            agrees=True,
+            shown=True,
+            by_frame=True,
+            lowered_by=of_this_pass(dict(shown.lowered), job, _rows_knob(job, request.event, scoring=False)),
+            avoided_by=shown.avoided,
+        )
     ]
 
 

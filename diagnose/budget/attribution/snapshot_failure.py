@@ -78,7 +78,10 @@ def compare_attribution(
     `confirmed` or `refuted`; `named` where the log alone named no tensor; `open` where no known tensor has that size; "" where the model is
     unknown, and with it every tensor.
     """
-    without_snapshot = attribute(book.changed({SNAPSHOT_REQUEST: None}), ledgers, event, index)
+    named = tuple(attribution for attribution in named if not attribution.by_frame)  # a size says nothing of those
+    without_snapshot = [
+        attribution for attribution in attribute(book.changed({SNAPSHOT_REQUEST: None}), ledgers, event, index) if not attribution.by_frame
+    ]
     first = without_snapshot[0] if without_snapshot else None
     if first is not None and not any(attribution.key == first.key for attribution in named):
         return "refuted", first.tensor

@@ -50,7 +50,12 @@ def levers(candidate: Candidate, job: Setup, rows_knob: str) -> dict[str, float]
         power = round(log2(size / candidate.bytes), 1) if size else 0.0
         if power:
             powers[knob] = power
-    return {**_of_the_pass(powers, rows_knob, job), **_of_completions(powers, job)} | ({CONTEXT: -1.0} if ROWS in powers else {})
+    return of_this_pass(powers, job, rows_knob) | ({CONTEXT: -1.0} if ROWS in powers else {})
+
+
+def of_this_pass(powers: dict[str, float], job: Setup, rows_knob: str) -> dict[str, float]:
+    """The powers with the knobs that set rows and length of the failed pass."""
+    return {**_of_the_pass(powers, rows_knob, job), **_of_completions(powers, job)}
 
 
 def _of_the_pass(powers: dict[str, float], rows_knob: str, job: Setup) -> dict[str, float]:

@@ -15,7 +15,20 @@ from diagnose.parse.model.event import Event
 from diagnose.word_conditions import conditions, is_one_of
 
 #: The files of the table. Where nothing else decides between two tensors, the earlier one is named.
-KINDS = ("logits", "attention", "activations", "vision", "images", "weights", "gradients", "optimizer", "sharding", "generation", "engine")
+KINDS = (
+    "logits",
+    "attention",
+    "activations",
+    "vision",
+    "images",
+    "weights",
+    "gradients",
+    "optimizer",
+    "sharding",
+    "generation",
+    "engine",
+    "frames",
+)
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
 
@@ -24,7 +37,8 @@ WIDTHS = ("2", "4")
 class Tensor:
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
-    none); `avoided`: knobs that do without such a tensor; `kept`: every layer keeps one for its backward pass."""
+    none); `avoided`: knobs that do without such a tensor; `lowered`: those that lower one without a formula, with their powers; `framed`:
+    only where a frame shows it; `kept`: every layer keeps one for its backward pass."""
 
     key: str
     group: str
@@ -39,6 +53,8 @@ class Tensor:
     only: tuple[tuple[str, tuple[str, ...]], ...]
     over: tuple[tuple[str, str, tuple[int, ...]], ...]
     avoided: tuple[str, ...]
+    lowered: Mapping[str, int]
+    framed: bool
     kept: bool
 
     def width(self, symbols: str) -> int | None:
@@ -86,7 +102,7 @@ def tensors() -> tuple[Tensor, ...]:
         Tensor(
             entry["key"],
             entry["group"],
-            _expand_widths(entry["bytes"]),
+            _expand_widths(entry.get("bytes", [])),
             tuple(entry["phases"]),
             tuple(entry.get("at", ())),
             tuple(entry.get("within", ())),
@@ -97,6 +113,8 @@ def tensors() -> tuple[Tensor, ...]:
             tuple(conditions(entry.get("only")).items()),
             tuple((letter, span.get("of", ""), _tried_values(span)) for letter, span in entry.get("over", {}).items()),
             tuple(entry.get("avoided", ())),
+            entry.get("lowered", {}),
+            bool(entry.get("framed", False)),
             bool(entry.get("kept", False)),
         )
         for kind in KINDS
@@ -165,6 +183,8 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
     if (tensor.group == "logits" and job.role.headless) or (not tower and ("engine" in tensor.when) != engine):
         return False  # engines encode images as trainers do
+    if tensor.framed and not tensor.frame_fits(event):
+        return False
     if job.book.word("log.doing") == "encode_images" and not engine and not tower:
         return False  # a tower has patches, and neither tokens nor a vocabulary
     return all(CONDITIONS[name](job) for name in tensor.when) and all(

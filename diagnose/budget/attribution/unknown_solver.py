@@ -56,7 +56,8 @@ def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> li
     """A mask or scores of patches by patches, at the number of patches that the request implies; only if larger than the decoder's scores
     can be."""
     decoder = evaluate_bytes("4*B*a*s*s", values)
-    if not query.agrees(tensor) or (decoder is not None and decoder >= query.requested.low):
+    seen = bool(query.event.frames) or decoder is not None
+    if not seen or not query.agrees(tensor) or (decoder is not None and decoder >= query.requested.low):
         return []
     for symbols in tensor.bytes:
         per_patch = evaluate_bytes(symbols, {**values, "n_v": 1})

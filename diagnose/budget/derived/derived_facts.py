@@ -81,7 +81,7 @@ def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) ->
     return [
         *(powers if best.named else []),
         derived_fact("attribution.group", best.group, arithmetic),
-        derived_fact("attribution.exact", best.named and not best.at_least, arithmetic),
+        derived_fact("attribution.exact", best.named and not best.at_least and not best.by_frame, arithmetic),
         derived_fact("attribution.bytes", Size.exactly(best.bytes), arithmetic),
     ]
 

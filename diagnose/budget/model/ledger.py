@@ -139,6 +139,7 @@ class Attribution:
     agrees: bool  # frame and phase fit
     chance: float = 1.0  # probability that a request of unrelated size prints as one of the tensors that the same evidence allows
     shown: bool = False  # a frame of the traceback makes it
+    by_frame: bool = False  # the frame alone tells what it is: no formula prints as the request
     at_least: bool = False  # the formula is a lower bound (pickled samples)
     tokens: int | None = None  # tokens of the forward pass that the formula counts with
     solved: bool = False  # its length is what the request implies, so that by itself it proves nothing

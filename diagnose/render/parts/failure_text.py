@@ -195,6 +195,8 @@ def request_text(diagnosis: Diagnosis, lang: Lang, tick: str = "") -> str:
         size = diagnosis.root.requested if diagnosis.root else None
         return word("request_names_nothing", lang, size=str(size)) if str(size) in ALLOCATOR_BLOCKS else ""
     key = "request_at_least" if attribution.at_least else "request_is" if attribution.named else "request_may_be"
+    if attribution.by_frame:
+        return word("request_by_frame", lang, tensor=attribution.tensor.to(lang))
     also = word("request_also_one", lang) if attribution.coincidence == 1 else word("request_also", lang, count=attribution.coincidence)
     alike = [also] if attribution.coincidence else []
     if attribution.span is not None:
