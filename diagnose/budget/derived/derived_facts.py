@@ -77,7 +77,7 @@ def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) ->
         return [] if best is None else [derived_fact("attribution.by_size", best.group, f"{best.formula} = {best.numbers}")]
     best = attributions[0]
     arithmetic = f"{best.formula} = {best.numbers}"
-    powers = [derived_fact(f"attribution.power_of_{name}", round(power), arithmetic) for name, power in _powers(best).items()]
+    powers = [derived_fact(name, round(power), arithmetic) for name, power in _powers(best).items()]
     return [
         *(powers if best.named else []),
         derived_fact("attribution.group", best.group, arithmetic),
@@ -90,9 +90,9 @@ def _powers(best: Attribution) -> dict[str, float]:
     """With what power lengths, rows and images count in the tensor; 0 where a formula without them says so."""
     rows = ("train.micro_batch_size", "eval.batch_size", "rollout.logprob_batch")
     return {
-        "length": best.lowered_by.get("train.max_seq_len", 0),
-        "rows": max(best.lowered_by.get(knob, 0) for knob in rows),
-        "pixels": max(best.lowered_by.get("data.image_pixels", 0), best.lowered_by.get("data.image_size", 0)),
+        "attribution.power_of_length": best.lowered_by.get("train.max_seq_len", 0),
+        "attribution.power_of_rows": max(best.lowered_by.get(knob, 0) for knob in rows),
+        "attribution.power_of_pixels": max(best.lowered_by.get("data.image_pixels", 0), best.lowered_by.get("data.image_size", 0)),
     }
 
 

@@ -93,7 +93,7 @@ def judged(offer: Offer, job: Job) -> Offer:
         part = None
     if not part or offer.saving is not None or job.identity is None:
         return replace(offer, relief=part)
-    more = (offer.remedy.why,) if offer.rule.do is not None else ()
+    more = (phrase("plan.next_sentence"), offer.remedy.why) if offer.rule.do is not None and offer.remedy.why.en else ()
     return replace(offer, relief=part, remedy=replace(offer.remedy, why=join_texts(_why(offer, part, job.identity), *more)))
 
 

@@ -1,0 +1,1 @@
+yolo detect train data=cells.yaml model=yolo11m.pt imgsz=960 batch=16 epochs=200

@@ -1,0 +1,1 @@
+vllm serve meta-llama/Llama-2-13b-hf
