@@ -79,7 +79,16 @@ def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind:
         _build_attribution(candidate, request, index, count, trial, job)
         for candidate, count in _best_candidates(job, trial, request, matches)
     ]
-    return [*_shown_alone(found, chosen, request, index, job), *found][:MOST]
+    return [*_shown_alone(found, chosen, request, index, job), *_doubted(found)][:MOST]
+
+
+def _doubted(found: list[Attribution]) -> list[Attribution]:
+    """The same, none of them exact where two kinds of tensor that the same evidence allows print alike: the size tells neither."""
+    for evidence in (True, False):
+        alike = [attribution for attribution in found if attribution.exact and attribution.agrees is evidence]
+        if len({attribution.group for attribution in alike}) > 1:
+            found = [replace(each, exact=False) if each in alike else each for each in found]
+    return found
 
 
 def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query, index: int, job: Setup) -> list[Attribution]:
@@ -174,6 +183,7 @@ def _match_round(trial: Trial, number: int, request: Query) -> list[Candidate]:
         for tensor in trial.tensors
         if number < trial.guessed or (tensor.solve and request.fits(tensor))
         for candidate in match_exactly(tensor, numbers, request)
+        if number < trial.guessed or "s*s" not in candidate.symbols or "B" in formula(candidate.symbols).names  # any size has a root
     ]
     if number < trial.guessed:
         return matches
