@@ -380,3 +380,10 @@ def test_no_card_before_ampere_computes_bf16() -> None:
         number = entry["compute_capability"]
         if number[0].isdigit():
             assert entry["bf16"] == entry["fa2"] == (float(number) >= 8.0), entry["key"]
+
+
+def test_cards_that_could_hold_one_tensor() -> None:
+    """By the capacity that they print: of the largest sizes there are few, and of more than any has none."""
+    holding = catalogue.cards_holding(Size.exactly(100 * 2**30))
+    assert "H200-141GB" in holding and "H100-80GB" not in holding
+    assert not catalogue.cards_holding(Size.exactly(2**40))

@@ -124,3 +124,17 @@ def test_where_no_cause_leads_and_no_card_is_known_the_estimate_speaks(tmp_path:
     assert "its largest part weights" in render(found, "en").replace("\n", " ") and "其中最大的一部分是权重" in render(found, "zh").replace(
         "\n", ""
     )
+
+
+def test_one_tensor_larger_than_the_card() -> None:
+    """Of a card that is known it is said against that; of an unknown one, which cards could hold it; never of a size that is no size."""
+    known = explain(
+        "RuntimeError: CUDA out of memory. Tried to allocate 268.21 GiB (GPU 4; 10.92 GiB total capacity; 1.80 GiB already allocated)\n"
+    )
+    assert "larger than the whole card (10.92 GiB)" in known.verdict.headline.en and "比整张卡" in known.verdict.headline.zh
+    unknown = explain("RuntimeError: CUDA out of memory. Tried to allocate 128.00 GiB\n").verdict.headline.en
+    assert "larger than most cards" in unknown and "H200-141GB" in unknown
+    assert "larger than any card" in explain("RuntimeError: CUDA out of memory. Tried to allocate 900.00 GiB\n").verdict.headline.en
+    assert "larger than" not in explain("RuntimeError: CUDA out of memory. Tried to allocate 40.00 GiB\n").verdict.headline.en
+    nonsense = explain("RuntimeError: CUDA out of memory. Tried to allocate 538976288.13 GiB\n").verdict.headline.en
+    assert "overflowed" in nonsense and "one tensor" not in nonsense
