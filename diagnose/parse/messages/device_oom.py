@@ -32,12 +32,12 @@ ABSURD = 16
 #: Ranks that do the same hold the same but for their share of the batch, and a launcher starts them within few process numbers.
 ALIKE, NEIGHBOURS = 0.25, 16
 
-#: A message that one of these ends is whole; one without them may go on in the next line.
-_ENDED = lazy_compile(
-    r"but unallocated|reserved in total by PyTorch|cached\)|If reserved|private pool|PyTorch limit .*: |Requested size: .* |HIGH_WATERMARK"
-    r"|empty_cache|TASK_QUEUE_ENABLE|already enabled",
-    re.IGNORECASE | re.DOTALL,
-)
+#: A message that one of these ends is whole; one without them may go on in the next line. Pairs: the second anywhere behind the first.
+_ENDED = (
+    "but unallocated", "reserved in total by pytorch", "cached)", "if reserved", "private pool", "high_watermark", "empty_cache",
+    "task_queue_enable", "already enabled",
+)  # fmt: skip
+_ENDED_BEHIND = (("pytorch limit ", ": "), ("requested size: ", " "))
 _GOES_ON = lazy_compile(
     r"\b(?:[KMGT]iB|bytes|memory|PyTorch|capaci?ty|Requested|Tried to allocate|(?:un)?allocated|is free)\b|^\s*: ", re.IGNORECASE
 )
@@ -54,14 +54,15 @@ def goes_on(text: str, line: str) -> bool:
         return False
     if "would exceed allowed" in text:
         return _ASYNC_LINE.match(line) is not None
-    started = re.search(r"out of memory[.:]?\s*$", text, re.IGNORECASE) is None
+    started = re.search(r"out of memory[.:]?\s*$", text[-40:], re.IGNORECASE) is None
     return started or re.match(r"\s*(?:Tried|GPU|\(|[\d.]+ [KMGT]iB)", line) is not None
 
 
 @lru_cache(maxsize=256)
 def _is_complete(text: str) -> bool:
     """Whether a message needs no further line. Cached, since `goes_on` asks again for every line below."""
-    return _ENDED.search(text) is not None
+    text = text.lower()
+    return any(words in text for words in _ENDED) or any(last in text.partition(first)[2] for first, last in _ENDED_BEHIND)
 
 
 def read(text: str) -> Message | None:
