@@ -13,6 +13,7 @@ from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.parse.text.mixed_lines import HEAD
 from diagnose.units import Size, first_numbers
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def goes_on(text: str, line: str) -> bool:
     """Whether the next line of the same process continues this message, which was wrapped."""
     if text == CLASS or _is_complete(text) or _NEW_START.match(line) or not _GOES_ON.search(line):
         return False
+    if text.endswith(".") and HEAD.search(line):
+        return False  # a sentence has ended, and the next message begins
     if "would exceed allowed" in text:
         return _ASYNC_LINE.match(line) is not None
     started = re.search(r"out of memory[.:]?\s*$", text[-40:], re.IGNORECASE) is None
