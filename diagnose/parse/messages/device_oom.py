@@ -35,9 +35,8 @@ ALIKE, NEIGHBOURS = 0.25, 16
 
 #: A message that one of these ends is whole; one without them may go on in the next line. Pairs: the second anywhere behind the first.
 _ENDED = (
-    "but unallocated", "reserved in total by pytorch", "cached)", "if reserved", "private pool", "high_watermark", "empty_cache",
-    "task_queue_enable", "already enabled",
-)  # fmt: skip
+    "but unallocated|reserved in total by pytorch|cached)|if reserved|private pool|high_watermark|empty_cache|task_queue_enable|already enabled"
+).split("|")
 _ENDED_BEHIND = (("pytorch limit ", ": "), ("requested size: ", " "))
 _GOES_ON = lazy_compile(
     r"\b(?:[KMGT]iB|bytes|memory|PyTorch|capaci?ty|Requested|Tried to allocate|(?:un)?allocated|is free)\b|^\s*: ", re.IGNORECASE
