@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,9 @@ from diagnose.scan.source import Source
 if TYPE_CHECKING:
     from diagnose.parse.model.event import Event
     from diagnose.snapshot.measure import Snapshot
+
+#: Notices of one kind about one file that are told.
+MOST_ALIKE = 100
 
 
 def explain(
@@ -137,7 +141,7 @@ def diagnose(
         inputs=(*reading.inputs, *record_inputs, *settings.inputs),
         events=reading.events,
         facts=tuple(book),
-        notices=(
+        notices=_few_of_each(
             *reading.notices,
             *settings.notices,
             *unlisted_model(book),
@@ -216,3 +220,18 @@ def _learn_snapshot(book: FactBook, snapshot: Snapshot, event: Event | None) -> 
     differences = snapshot_failure.different_failure_notices(snapshot, book, event)
     book.learn(snapshot_reader.facts(snapshot, request=not differences))
     return differences
+
+
+def _few_of_each(*notices: Notice) -> tuple[Notice, ...]:
+    """The notices without those beyond `MOST_ALIKE` of one kind about one file, which a last one counts."""
+    counts = Counter((notice.code, notice.witness.source if notice.witness else "") for notice in notices)
+    seen: Counter[tuple[str, str]] = Counter()
+    kept: list[Notice] = []
+    for notice in notices:
+        kind = notice.code, notice.witness.source if notice.witness else ""
+        seen[kind] += 1
+        if seen[kind] <= MOST_ALIKE:
+            kept.append(notice)
+        elif seen[kind] == MOST_ALIKE + 1:
+            kept.append(notice._replace(message=phrase("render.alike_notices", count=str(counts[kind] - MOST_ALIKE))))
+    return tuple(kept)

@@ -35,6 +35,14 @@ def error_text(error: UserError) -> Text:
     return Text(error.to("en"), error.to("zh"))
 
 
+def require_unicode(path: Path) -> None:
+    """Refuse a path that DuckDB cannot be given, which takes names as UTF-8 alone. Raises UserError."""
+    try:
+        os.path.abspath(path).encode()  # noqa: PTH100
+    except UnicodeEncodeError as error:
+        raise cluster_error("no_unicode", where=str(path), hint="other_name") from error
+
+
 @contextmanager
 def database_errors(path: Path) -> Iterator[None]:
     """Turn DuckDB's errors into a UserError about this file, and its two forms of an interrupt into KeyboardInterrupt."""

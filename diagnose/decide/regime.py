@@ -76,7 +76,7 @@ def _evidence(book: FactBook, event: Event | None, sources: Sequence[ConfigSourc
         for regime, weight in rules["words"].get(fact.value, ()):
             yield regime, "words", weight, fact.witness
     for source in sources:
-        text = f"{Path(source.called or source.name).name}\n".encode() + source.data[:_SEARCHED]
+        text = f"{Path(source.called or source.name).name}\n".encode(errors="replace") + source.data[:_SEARCHED]
         for word, told in rules["words"].items():
             if word.encode() in text:
                 yield from ((regime, "words", weight, Witness(source.name, key=word)) for regime, weight in told)

@@ -93,7 +93,9 @@ def as_config(material: Material | ConfigSource) -> ConfigSource:
     if isinstance(material, Path):
         return ConfigSource.file(material)
     text = material if isinstance(material, (str, bytes)) else material.read()
-    return ConfigSource(material.name if isinstance(material, Source) else "config", text.encode() if isinstance(text, str) else text)
+    return ConfigSource(
+        material.name if isinstance(material, Source) else "config", text.encode(errors="replace") if isinstance(text, str) else text
+    )
 
 
 def convert_each(convert: Callable[[Item], Result], items: Iterable[Item]) -> tuple[list[Result], list[UserError]]:

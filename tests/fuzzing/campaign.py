@@ -76,14 +76,19 @@ def patch_fault(diagnosis: Diagnosis) -> str:
         again = explain("", configs=[ConfigSource(name, new.encode(errors="surrogatepass"))])
         if any(notice.level == "error" and notice.code != "config.too_large" for notice in again.notices):
             return f"the patched {Path(name).suffix} file cannot be read"
-        read = {entry.key: (document, entry.written) for document in again.documents if document.name == name for entry in document.entries}
+        parts = [document for document in again.documents if document.name == name]
         for edit in plan.edits if plan is not None else ():
-            if edit.target != name or edit.to is None or edit.renamed or edit.key not in read:
+            if edit.target != name or edit.to is None or edit.renamed:
                 continue
-            document, written = read[edit.key]
-            if edit.to != written and not (document.form == "shell" and shlex.split(edit.to) == shlex.split(written)):
-                return f"{edit.key} was to be {edit.to} and reads {written}"
+            read = [(part.form, entry.written) for part in parts for entry in part.entries if entry.key == edit.key]  # of each program
+            if read and not any(is_written(edit.to, written, form) for form, written in read):
+                return f"{edit.key} was to be {edit.to} and reads {', '.join(written for _, written in read)}"
     return ""
+
+
+def is_written(wanted: str, written: str, form: str) -> bool:
+    """Whether a value stands in a file, letter by letter or as a shell passes it on."""
+    return wanted == written or (form == "shell" and shlex.split(wanted) == shlex.split(written))
 
 
 def is_over_memory() -> bool:

@@ -82,7 +82,8 @@ def repeat(draw: random.Random, text: bytes, _: bytes) -> bytes:
     lines = text.split(b"\n")
     at = draw.randrange(len(lines))
     block = lines[at : at + draw.randrange(1, 12)]
-    return b"\n".join([*lines[:at], *block * draw.choice((2, 3, 30, 1000)), *lines[at:]])[:MAX_BYTES]
+    times = min(draw.choice((2, 3, 30, 1000)), MAX_BYTES // (sum(map(len, block)) + len(block)) + 1)  # what is cut off is not made
+    return b"\n".join([*lines[:at], *block * times, *lines[at:]])[:MAX_BYTES]
 
 
 def change_number(draw: random.Random, text: bytes, _: bytes) -> bytes:

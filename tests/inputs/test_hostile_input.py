@@ -33,6 +33,7 @@ from diagnose.units import Size, finite_number, whole_number
 LOG = (CORPUS / "llamafactory-6800" / "error.log").read_bytes()
 CONFIG = CORPUS / "llamafactory-6800" / "qwen2vl_dpo.yaml"
 
+MESSAGE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB.\n"
 TRL = b"from trl import SFTConfig\n"
 SHELL = {
     "an array that doubles": b"a=(x y z)\n" + b"a+=(${a[@]})\n" * 60 + b"torchrun train.py ${a[@]}\n",
@@ -110,6 +111,29 @@ def test_what_is_left_out_of_a_config_is_said(name: str) -> None:
     assert code in {notice.code for notice in read(data).notices}
 
 
+#: Large configs of things that are looked up one by one.
+LARGE = {
+    "keys.yaml": "stage: sft\nfinetuning_type: full\ncutoff_len: 4096\n" + "".join(f"k{at}: {at}\n" for at in range(6_000)),
+    "blocks.yaml": "stage: sft\nfinetuning_type: full\n" + "".join(f"k{at}:\n  a: {{b: [1, {{c: {at}}}]}}\n" for at in range(2_500)),
+    "ds.json": '{"train_micro_batch_size_per_gpu": 4, ' + "".join(f'"k{at}": {{"stage": {at}}},\n' for at in range(3_500)) + '"z": 1}',
+    "loops.py": "import torch\nlosses = []\n"
+    + "".join(f"for x{at} in loader:\n    loss = model(x{at}).loss\n    losses.append(loss)\n" for at in range(1_000)),
+}
+
+
+@for_each("name", LARGE)
+def test_a_config_of_thousands_of_keys(name: str) -> None:
+    start = time.process_time()
+    explain(MESSAGE, configs=[ConfigSource(name, LARGE[name].encode())])
+    assert time.process_time() - start < 5
+
+
+def test_remarks_of_one_kind_are_counted_beyond_a_hundred() -> None:
+    notices = explain(LOG, configs=[ConfigSource("a.yaml", b"stage: sft\n" * 300)]).notices
+    assert sum(notice.code == "config.duplicate_key" for notice in notices) == 101
+    assert "199" in notices[-1].message.en and "199" in notices[-1].message.zh
+
+
 def test_a_script_with_the_line_ends_of_old_macs() -> None:
     """Python's parser counts them as lines."""
     script = TRL + "x = 'é'\na = SFTConfig(\n  max_length=4096,\n  bf16=True,\n)\n".encode()
@@ -117,7 +141,6 @@ def test_a_script_with_the_line_ends_of_old_macs() -> None:
     assert values["train.max_seq_len"] == 4096
 
 
-MESSAGE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. GPU 3 has a total capacity of 31.74 GiB.\n"
 #: A megabyte of what a page is made of; a page with it takes 0.3 s on a machine that does nothing else.
 PAGES = {
     "fences": "```yaml\nstage: sft\ncutoff_len: 4096\n```\n\n" * 24_000,
@@ -129,6 +152,15 @@ PAGES = {
     "entities": "<pre>\n" + "&lt;a&gt;&quot;: &#39;\n" * 55_000,
     "nothing closed": "```\n" + "<details>\n<pre>\n> ```\n`a\n" * 40_000,
     "blank lines": "<pre>\n" * 170_000,
+    "long names before messages": "".join(f"{'a.' * 95}: CUDA out of memory. Tried to allocate {at} GiB.\n" for at in range(4_000)),
+    "frames without heads": "".join(
+        f'  File "/a/b{at}.py", line {at}, in f{at}\n    x = y{at}\n' * 2
+        + f"RuntimeError: CUDA out of memory. Tried to allocate {at} GiB.\n"
+        for at in range(5_000)
+    ),
+    "failures without frames": "".join(
+        f"2020-10-22 02:48:58 [3]   (1) Resource exhausted: OOM when allocating tensor with shape[{at},9]\n" for at in range(10_000)
+    ),
 }
 
 

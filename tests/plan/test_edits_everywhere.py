@@ -332,3 +332,11 @@ def test_lists_of_arguments_are_edited_as_lists(text: str, line: str) -> None:
     assert line in new
     book = FactBook(read("f", new, None).facts)
     assert (book.value("train.micro_batch_size"), book.value("train.gradient_accumulation")) == (2, 8)
+
+
+@for_each("word", ["none", "'none'", '"none"', "$V", '"${V}"', "no'ne'", r"n\one"])
+@for_each("end", ["\n", "\r\n"])
+def test_a_word_is_none_however_the_shell_spells_it(word: str, end: str) -> None:
+    script = f"V=none{end}torchrun -m torchtitan.train --activation_checkpoint.mode {word} --training.local_batch_size 4{end}"
+    settings_ = read("f.sh", script, None)
+    assert FactBook(settings_.facts).value("train.gradient_checkpointing") == "disabled"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from typing import Any
 import httpx
 import pytest
 from attacks import EVERYTHING, MESSAGE, ORDERS, config, log
+from cases import CORPUS
 from collected import for_each
 from forked import ENTRY, forked
 from listening import listening
@@ -181,3 +183,35 @@ def test_a_webhook_that_arrives_a_byte_at_a_time_is_cut_off() -> None:
                 connection.sendall(b"x")
                 answer = connection.recv(4096)
         assert answer.split()[1] == b"408" and time.monotonic() - began < 15
+
+
+#: A name as old archives leave it, which is no UTF-8.
+ODD = os.fsdecode(b"b\x80\xffad")
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file system takes UTF-8 only")
+@for_each("words", [
+    ("explain", "x.log", "--config", f"{ODD}.yaml"),
+    ("explain", "x.log", "--config", f"{ODD}.yaml", "--format", "json"),
+    ("explain", "x.log", "--config", f"{ODD}.yaml", "--format", "sarif"),
+    ("explain", "x.log", "--config", f"{ODD}.yaml", "--apply"),
+    ("explain", f"{ODD}.log"),
+    ("facts", "--config", f"{ODD}.yaml"),
+    ("check", f"{ODD}.yaml"),
+    ("triage", ODD),
+    ("triage", ".", "--out", f"{ODD}.html"),
+    ("triage", ODD, "--store", "a.duckdb"),
+    ("triage", ".", "--store", f"{ODD}.duckdb"),
+    ("triage", ".", "--export", f"{ODD}.tables"),
+])  # fmt: skip
+def test_a_name_that_is_no_utf_8(words: tuple[str, ...], tmp_path: Path) -> None:
+    case = CORPUS / "llamafactory-6800"
+    (tmp_path / ODD).mkdir(exist_ok=True)
+    for place in ("x.log", f"{ODD}.log", f"{ODD}/error.log"):
+        shutil.copy(case / "error.log", tmp_path / place)
+    for name in (f"{ODD}.yaml", f"{ODD}/train.yaml"):
+        shutil.copy(case / "qwen2vl_dpo.yaml", tmp_path / name)
+    ended = forked(ENTRY, *words, cwd=tmp_path)
+    is_refused = any(f"{ODD}.{kind}" in words for kind in ("duckdb", "tables"))
+    assert ended.returncode in ((2,) if is_refused else (0, 4)), ended.stderr
+    assert "crashed" not in ended.stdout

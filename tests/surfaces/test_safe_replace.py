@@ -288,7 +288,19 @@ def applies(tool: str, diff: Path, folder: Path | None = None) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a b.yaml", "../up.yaml", "ABSOLUTE", "./sub/dir/x.yaml", "训练.yaml", 'quo"te.yaml', "tab\tname.yaml", "-dash.yaml"]
+    "name",
+    [
+        "a b.yaml",
+        "../up.yaml",
+        "ABSOLUTE",
+        "./sub/dir/x.yaml",
+        "训练.yaml",
+        'quo"te.yaml',
+        "tab\tname.yaml",
+        "-dash.yaml",
+        "\u2028.yaml",
+        "b\udc80ad.yaml",
+    ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=("LF", "CRLF"))
 def test_a_diff_applies_whatever_the_file_is_called(name: str, end: str, oomdoctor: Any, job: Path) -> None:

@@ -37,7 +37,8 @@ Shape = Literal["scalar", "list", "map", "flag", "null", "unsure"]
 class Leaf:
     """One key with its value as the framework reads it, always as text: the kind of the knob decides the type.
 
-    `text` is None for null and for a value that cannot be known (`shape` tells which). `items` are the scalars of a list.
+    `text` is None for null (an option's `none` stays a word) and for a value that cannot be known (`shape` tells which). `items` are
+    the scalars of a list.
     `start:end` are the offsets of the value as written (start == end: a flag without a value), `line` and `column` its place.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -88,13 +89,55 @@ class Document:
     outer: str = ""
     shift: int = 0
     entry: str = ""
-    _words: dict[str, str] | None = field(default=None, init=False, repr=False, compare=False)
+    _index: EntryIndex | None = field(default=None, init=False, repr=False, compare=False)
 
+    @property
+    def index(self) -> EntryIndex:
+        """What its entries are looked up by; made once, since edits ask for each key of files with thousands."""
+        if self._index is None:
+            self._index = EntryIndex(self.entries)
+        return self._index
+
+
+class EntryIndex:
+    """Answers about the entries of a document, each found for all of them at once."""
+
+    def __init__(self, entries: tuple[Entry, ...]) -> None:
+        self._entries = entries
+
+    @cached_property
     def words(self) -> dict[str, str]:
-        """The word that each key has here, unquoted, by the key's bare name; a flag without a value has `true`. Made once."""
-        if self._words is None:
-            self._words = {name_of(entry.key): "true" if entry.is_bare_flag else entry.written.strip("\"'") for entry in self.entries}
-        return self._words
+        """The word that each key has, unquoted, by the key's bare name; a flag without a value has `true`."""
+        return {name_of(entry.key): "true" if entry.is_bare_flag else entry.written.strip("\"'") for entry in self._entries}
+
+    @cached_property
+    def first(self) -> dict[str, Entry]:
+        """The first entry of each key."""
+        return {entry.key: entry for entry in reversed(self._entries)}
+
+    @cached_property
+    def blocks(self) -> frozenset[str]:
+        """The keys that hold other entries."""
+        paths = {entry.key.rpartition(".")[0] for entry in self._entries}
+        waiting = [*paths]
+        for path in waiting:
+            outer = path.rpartition(".")[0]
+            if outer not in paths:
+                paths.add(outer)
+                waiting.append(outer)
+        return frozenset(paths)
+
+    @cached_property
+    def strangers(self) -> frozenset[tuple[str, int]]:
+        """The keys, each with the start of its value, whose value stands inside that of a key that is no part of their path, as what a
+        YAML alias brings."""
+        found, around = set[tuple[str, int]](), list[Entry]()
+        for entry in sorted(self._entries, key=lambda entry: (entry.start, -entry.end)):
+            around = [outer for outer in around if outer.end > entry.start]
+            if any(outer.start < entry.start and not entry.key.startswith(f"{outer.key}.") for outer in around):
+                found.add((entry.key, entry.start))
+            around.append(entry)
+        return frozenset(found)
 
 
 class Settings(NamedTuple):

@@ -79,7 +79,7 @@ def _option_leaf(flag: Flag, program: StartedProgram) -> Leaf:
     if flag.value is None:
         return Leaf(flag.key, "true", "", flag.start, flag.end, line, column, "flag")
     if flag.value.lower() in ("none", "null"):
-        return Leaf(flag.key, None, written, flag.start, flag.end, line, column, "null", used=flag.used)
+        return Leaf(flag.key, flag.value, written, flag.start, flag.end, line, column, "null", used=flag.used)
     leaf = Leaf(flag.key, flag.value, written, flag.start, flag.end, line, column, used=flag.used)
     return replace(leaf, shape="list", items=flag.items) if flag.items else leaf
 

@@ -23,6 +23,12 @@ _OFF_CARD = frozenset({"cpu"})
 #: Calls whose result holds the tensors of their arguments.
 _PASSING = frozenset({"stack", "cat", "append", "list", "tuple", "mean", "sum", "softmax", "sigmoid", "cpu", "sqrt", "clone", "dict"})
 _DEPTH = 6
+#: Steps of work on one script: about two seconds. A module of six thousand lines takes half of them, scripts that train a hundredth.
+MOST_WORK = 800_000
+
+
+class TooMuchCode(Exception):
+    """A script whose patterns would take too long to find."""
 
 
 class CodeContext:
@@ -31,7 +37,17 @@ class CodeContext:
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
         self.nodes = list(ast.walk(tree))
-        self._parents = {id(child): node for node in self.nodes for child in ast.iter_child_nodes(node)}
+        self._left = MOST_WORK
+        self._parents: dict[int, ast.AST] = {}
+        self._statements: dict[int, ast.stmt | None] = {}
+        self._functions: dict[int, ast.AST] = {}
+        self._inside: dict[int, dict[type, list[ast.AST]]] = {}
+        for node in self.nodes:  # an outer node comes before what it holds
+            own = node if isinstance(node, ast.stmt) else self._statements.get(id(node))
+            function = node if isinstance(node, _FUNCTIONS) else self._functions.get(id(node), tree)
+            for child in ast.iter_child_nodes(node):
+                self._parents[id(child)], self._functions[id(child)] = node, function
+                self._statements[id(child)] = child if isinstance(child, ast.stmt) else own
         self._assigned: dict[tuple[int, str], list[tuple[int, ast.expr]]] = {}
         for node in self.nodes:
             for target, value in _assignments(node):
@@ -67,14 +83,32 @@ class CodeContext:
                 return
             current = self._parents.get(id(current))
 
+    def spend(self, steps: int) -> None:
+        """Count steps of work. Raises TooMuchCode where a script asks for more of them than any person's does."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooMuchCode
+
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        if isinstance(node, ast.stmt):
-            return node
-        return next((outer for outer in self.outer(node, past_functions=True) if isinstance(outer, ast.stmt)), None)
+        return self._statements.get(id(node))
 
     def function(self, node: ast.AST) -> ast.AST:
         """The function that a node stands in, else the whole script."""
-        return next((outer for outer in self.outer(node) if isinstance(outer, _FUNCTIONS)), self.tree)
+        return self._functions.get(id(node), self.tree)
+
+    def inside(self, outer: ast.AST) -> dict[type, list[ast.AST]]:
+        """The nodes of a loop, a function or the script, itself among them, by their type."""
+        found = self._inside.get(id(outer))
+        if found is None:
+            found = self._inside[id(outer)] = {}
+            nodes = self.nodes if outer is self.tree else [*ast.walk(outer)]
+            self.spend(len(nodes))
+            for node in nodes:
+                found.setdefault(type(node), []).append(node)
+        return found
+
+    def _calls(self, outer: ast.AST) -> list[ast.Call]:
+        return [node for node in self.inside(outer).get(ast.Call, ()) if isinstance(node, ast.Call)]
 
     def loops(self, node: ast.AST) -> list[ast.AST]:
         """The loops around a node within its function; what a loop's head holds runs once."""
@@ -95,7 +129,14 @@ class CodeContext:
 
     def _in_training(self, node: ast.AST) -> bool:
         """In a loop that trains, in a function that makes one training step, or in lines cut out of either."""
-        return any(_trains(outer) for outer in (*self.loops(node), self.function(node)) if outer is not self.tree or self._is_fragment)
+        places = (outer for outer in (*self.loops(node), self.function(node)) if outer is not self.tree or self._is_fragment)
+        return any(self._trains(outer) for outer in places)
+
+    def _trains(self, outer: ast.AST) -> bool:
+        """Whether a backward pass runs in a node."""
+        calls = self._calls(outer)
+        self.spend(len(calls))
+        return any(callee_name(call.func) in ("backward", "manual_backward", "scale_loss") for call in calls)
 
     def _in_evaluation(self, node: ast.AST) -> bool:
         """In a function named for it, or behind `model.eval()` with no `model.train()` between."""
@@ -103,7 +144,9 @@ class CodeContext:
         if isinstance(function, _FUNCTIONS) and _EVALUATES.search(function.name):
             return True
         line, mode = getattr(node, "lineno", 0), ""
-        for call in sorted((n for n in ast.walk(function) if isinstance(n, ast.Call)), key=lambda call: call.lineno):
+        calls = self._calls(function)
+        self.spend(len(calls))
+        for call in sorted(calls, key=lambda call: call.lineno):
             if call.lineno > line:
                 break
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("eval", "train") and not _is_keras(call):
@@ -121,7 +164,9 @@ class CodeContext:
             if isinstance(outer, _FUNCTIONS) and any(_NO_GRAPH.search(ast.unparse(item)) for item in outer.decorator_list):
                 return True
         line = getattr(node, "lineno", 0)
-        switches = [n for n in self.nodes if isinstance(n, ast.Call) and callee_name(n.func) == "set_grad_enabled" and n.lineno <= line]
+        calls = self._calls(self.tree)
+        self.spend(len(calls))
+        switches = (call for call in calls if callee_name(call.func) == "set_grad_enabled" and call.lineno <= line)
         last = max(switches, key=lambda call: call.lineno, default=None)
         return last is not None and _NO_GRAPH.search(ast.unparse(last)) is not None
 
@@ -198,6 +243,7 @@ class CodeContext:
     def _last_value(self, node: ast.expr, line: int) -> ast.expr | None:
         """What was assigned to a name last above a line, else first below it (a loop comes round)."""
         values = self._assigned.get(self._name(node), [])
+        self.spend(len(values))
         above = [value for at, value in values if at < line]
         return above[-1] if above else values[0][1] if values and values[0][0] > line else None
 
@@ -266,13 +312,6 @@ def _inner_values(node: ast.expr, name: str) -> list[ast.expr]:
     if isinstance(node, ast.UnaryOp):
         return [node.operand]
     return [node.value] if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)) else []
-
-
-def _trains(node: ast.AST) -> bool:
-    """Whether a backward pass runs in a node."""
-    return any(
-        isinstance(part, ast.Call) and callee_name(part.func) in ("backward", "manual_backward", "scale_loss") for part in ast.walk(node)
-    )
 
 
 def _is_keras(call: ast.Call) -> bool:

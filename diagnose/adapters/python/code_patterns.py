@@ -9,12 +9,14 @@ import ast
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from diagnose import rule_files
-from diagnose.adapters.python.code_context import CodeContext
+from diagnose.adapters.python.code_context import CodeContext, TooMuchCode
 from diagnose.adapters.python.code_excerpts import Excerpt, parse_excerpt
 from diagnose.adapters.python.script_calls import callee_name
 from diagnose.facts import Fact, Origin, Witness, require_declared
@@ -76,13 +78,13 @@ def matches(text: str, beside: str = "") -> list[Match]:
     excerpt = parse_excerpt(text) if wanted else None
     if excerpt is None:
         return []
-    try:
+    found: list[Match] = []
+    with suppress(RecursionError, TooMuchCode):  # what was found until then holds
         context = CodeContext(excerpt.tree)
-        if len(context.nodes) > _MOST_NODES:
-            return []
-        return [match for pattern in wanted for match in _matches(pattern, excerpt, context, f"{text}\n{beside}")]
-    except RecursionError:
-        return []
+        if len(context.nodes) <= _MOST_NODES:
+            for pattern in wanted:
+                found += _matches(pattern, excerpt, context, f"{text}\n{beside}")
+    return found
 
 
 def _matches(pattern: Pattern, excerpt: Excerpt, context: CodeContext, text: str) -> Iterator[Match]:
@@ -91,7 +93,7 @@ def _matches(pattern: Pattern, excerpt: Excerpt, context: CodeContext, text: str
         re.search(words, text) for words in rule.get("text", ())
     ):
         return
-    for node in context.nodes:
+    for node in _candidates(context.inside(context.tree), [pattern.take]):
         bound: Bindings = {}
         if _unify(pattern.take, node, bound) and _holds(rule, node, bound, context):
             line = getattr(node, "lineno", 1)
@@ -149,15 +151,14 @@ def _elsewhere(condition: Mapping[str, Any], node: ast.AST, bound: Bindings, con
     """
     within = condition.get("within")
     loops = context.loops(node) if within in ("loop", "inner") else ()
-    area: Iterable[ast.AST] = context.nodes
-    if within in ("loop", "inner"):
-        area = ast.walk(loops[0 if within == "inner" else -1]) if loops else ()
-    elif within == "function":
-        area = ast.walk(context.function(node))
+    if within in ("loop", "inner") and not loops:
+        return None
+    area = loops[0 if within == "inner" else -1] if loops else context.function(node) if within == "function" else context.tree
     line = getattr(node, "lineno", 0)
     takes = [_parsed(take) for take in ([condition["take"]] if isinstance(condition["take"], str) else condition["take"])]
     own = context.statement(node)
-    for other in area:
+    for other in _candidates(context.inside(area), takes):
+        context.spend(1)
         if other is node or context.statement(other) is own:
             continue
         at = getattr(other, "lineno", 0)
@@ -170,6 +171,13 @@ def _elsewhere(condition: Mapping[str, Any], node: ast.AST, bound: Bindings, con
             ):
                 return inner
     return None
+
+
+def _candidates(nodes: Mapping[type, list[ast.AST]], takes: Sequence[ast.AST]) -> Iterable[ast.AST]:
+    """The nodes that may have the form of one of these patterns, by their type."""
+    if any(isinstance(take, ast.Name) for take in takes):  # perhaps a hole, which any expression fills
+        return chain.from_iterable(nodes.values())
+    return chain.from_iterable(nodes.get(kind, ()) for kind in dict.fromkeys(type(take) for take in takes))
 
 
 def _instead(rule: Mapping[str, Any], line: str, bound: Bindings) -> str:

@@ -23,7 +23,7 @@ def meaning(key: Key, leaf: Leaf) -> Value | object:
     """
     if leaf.shape == "unsure":
         return None
-    if leaf.shape == "null" and leaf.written == "none" and key.values and "none" in key.values:
+    if leaf.shape == "null" and leaf.text == "none" and key.values and "none" in key.values:
         return _knob_value(key.knob, key.values["none"])  # on a command line it is a word like any other
     kind = (declared(key.knob) or _UNDECLARED).kind
     if leaf.shape in ("null", "map") and not (key.values and "*" in key.values and leaf.shape == "map"):

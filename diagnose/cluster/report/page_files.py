@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from diagnose.cluster.report import report_masks, report_queries, report_words
 from diagnose.cluster.report.report_html import Listed, TextFilter, page
@@ -54,6 +56,7 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
     mask = report_masks.masks(store, summary.root) if redact else None
     clean, visible = _text_filter(mask), _clean_summary(summary, mask)
     folder = target.with_name(f"{target.stem}-files")
+    beside = _as_link(folder)
     sheets = list(_sheets(report_queries.jobs(store, summary, DETAILED)))
     titles = {group.number: report_words.title(group, visible.by, lang) for group in visible.groups}
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +68,7 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
         group = list(pages)
         for sheet in group:
             order = list(dict.fromkeys(job.diagnosis for job in sheet.jobs))
-            anchors = {diagnosis: f"{folder.name}/{sheet.name}#d{at}" for at, diagnosis in enumerate(order, 1)}
+            anchors = {diagnosis: f"{beside}/{sheet.name}#d{at}" for at, diagnosis in enumerate(order, 1)}
             jobs = [_listed(job, anchors[job.diagnosis], summary.root, clean) for job in sheet.jobs]
             listed += jobs
             content = JobsPage(
@@ -74,17 +77,22 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
                 at=sheet.at,
                 of=len(group),
                 jobs=tuple(jobs),
-                report=f"../{target.name}",
+                report=f"../{_as_link(target)}",
                 before=group[sheet.at - 2].name if sheet.at > 1 else "",
                 after=group[sheet.at].name if sheet.at < len(group) else "",
             )
             written.append(_write_page(folder / sheet.name, render_page(content, store, order, lang, clean)))
-    addresses = {sheet.number: f"{folder.name}/{sheet.name}" for sheet in reversed(sheets)}
+    addresses = {sheet.number: f"{beside}/{sheet.name}" for sheet in reversed(sheets)}
     written.insert(0, _write_page(target, page(visible, sorted(listed, key=_latest_first), addresses, lang, masked=redact)))
     for stale in folder.iterdir() if folder.is_dir() else ():
         if OURS.fullmatch(stale.name) and stale not in written:
             stale.unlink(missing_ok=True)
     return written
+
+
+def _as_link(path: Path) -> str:
+    """A name as a page links to it, whatever its bytes are."""
+    return quote(os.fsencode(path.name))
 
 
 def _clean_summary(summary: Summary, mask: report_masks.Masks | None) -> Summary:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from diagnose.cluster.cluster_errors import cluster_error, database_errors, reason
+from diagnose.cluster.cluster_errors import cluster_error, database_errors, reason, require_unicode
 from diagnose.cluster.store import result_tables
 from diagnose.cluster.store.result_tables import Row
 from diagnose.version import __version__
@@ -42,6 +42,7 @@ class Database:
             import duckdb  # noqa: F401 - the error comes before a file is created
         except ImportError as error:
             raise cluster_error("no_duckdb", hint="install_triage") from error
+        require_unicode(path)
         if not path.exists() or (path.is_file() and not path.stat().st_size):
             cls._create(path)
         store = cls(path, connect(path))
@@ -89,6 +90,7 @@ class Database:
         import duckdb
 
         paths = []
+        require_unicode(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for table in result_tables.TABLES:

@@ -86,7 +86,8 @@ class Store(Database):
             unfinished = self._first_row("select count(*) from runs where state = 'running'")[0]
             self._connection.execute("update runs set state = 'killed' where state = 'running'")
             self.run, self.basis = self._first_row("select coalesce(max(run), 0) + 1 from runs")[0], basis
-            row = [self.run, time(), None, "running", __version__, basis, engine, json.dumps(arguments, ensure_ascii=False), 0, 0, 0, 0]
+            told = json.dumps(arguments, ensure_ascii=False).encode(errors="replace").decode()  # a path need not be UTF-8
+            row = [self.run, time(), None, "running", __version__, basis, engine, told, 0, 0, 0, 0]
             self._connection.execute(f"insert into runs values ({', '.join('?' * len(row))})", row)
             self._execute("insert or replace into meta values ('tool', ?)", __version__)
         return bool(unfinished)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib import import_module
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from diagnose.parse.frames.tracebacks import Traceback
     from diagnose.parse.model.event import Frame
     from diagnose.parse.text.lines import Page
-    from diagnose.scan.excerpts import Hit
+    from diagnose.scan.excerpts import Excerpt, Hit
 
 #: The grammars whose messages are failures; each has a module of its name in parse/messages, loaded where a log has such a message.
 READERS = frozenset(f"{kind}_oom" for kind in ("device", "runtime", "xla", "host", "scheduler", "launcher", "ray", "serving")) | {
@@ -53,6 +55,7 @@ _BROKEN = lazy_compile(
 )
 #: How Ray's driver says that other workers printed the same line; the numbers in it are those of one of them.
 _REPEATED = lazy_compile(r"\[repeated (\d{1,6})x across cluster\]")
+_HEAD = b"Traceback (most recent call last)"
 _GAVE_UP = "No executable batch size found"
 
 
@@ -108,11 +111,16 @@ class PlacedMessage:
         start = max(start, raw.rfind(b"\r", start, at) + 1)
         return raw[start : min(end, start + CONTEXT)].decode("utf-8", "replace")
 
+    def span_before(self, reach: int = 64 << 10) -> tuple[Excerpt, int, int]:
+        """What this attempt printed before the message, at most `reach` bytes, as far as the page reaches: the excerpt, start, end."""
+        excerpt = self.page.excerpt
+        at = self.offset - excerpt.offset
+        return excerpt, max(0, at - reach, self.attempt.start - excerpt.offset), at
+
     def bytes_before(self, reach: int = 64 << 10) -> bytes:
-        """What this attempt printed before the message, at most `reach` bytes, as far as the page reaches."""
-        first = self.page.excerpt.offset
-        at = self.offset - first
-        return self.page.excerpt.raw[max(0, at - reach, self.attempt.start - first) : at]
+        """The bytes of `span_before`."""
+        excerpt, start, end = self.span_before(reach)
+        return excerpt.raw[start:end]
 
 
 def read_messages(pages: Sequence[Page], hits: Sequence[Hit], source: int) -> Iterator[PlacedMessage]:
@@ -210,11 +218,25 @@ def _exception_width(page: Page, offset: int, exception: str) -> int:
 # -- from a message in its place to an event
 
 
-def locate(placed: PlacedMessage, most: int) -> PlacedMessage:
-    """The message with at most so many lines of its traceback. A shortage below a pin_memory frame is one of pinned host memory."""
+def locate_all(messages: Sequence[PlacedMessage]) -> None:
+    """Read the traceback of each message."""
+    most = tracebacks.lines_for_each(len(messages))
+    count: Counter[Page] = Counter()
+    last: dict[tuple[Page, Prefix], PlacedMessage] = {}
+    for placed in messages:
+        page, earlier = placed.page, last.get((placed.page, placed.prefix))
+        count[page] += 1
+        if earlier is not None and bisect_left(page.excerpt.spots.places(_HEAD), earlier.offset - page.excerpt.offset) >= count[page]:
+            earlier = None  # a traceback begun above it is still to end: processes without a label write into each other's
+        _locate(placed, most, -1 if earlier is None else earlier.index)
+        last[page, placed.prefix] = placed
+
+
+def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
+    """Read at most so many lines of a message's traceback. A shortage below a pin_memory frame is one of pinned host memory."""
     if families.of(placed.message.family).kill and not placed.message.raised:
-        return placed  # written by a kernel or a launcher: the traceback above belongs to something else
-    placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line, most)
+        return  # written by a kernel or a launcher: the traceback above belongs to something else
+    placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line, most, earlier)
     if not placed.trace.frames:
         placed.trace = partial_traceback.frames_listed_below(placed.page, placed.index, placed.prefix)
     if not placed.trace.frames and families.of(placed.message.family).allocator:
@@ -228,7 +250,6 @@ def locate(placed: PlacedMessage, most: int) -> PlacedMessage:
         for frame in placed.trace.frames
     ):
         placed.message.family = pinning
-    return placed
 
 
 FIGURES = frozenset(each.name for each in fields(Event))
@@ -284,7 +305,7 @@ def _phase(placed: PlacedMessage) -> str:
     phase = phases.phase_of_frames(placed.trace.frames) or placed.message.phase or phases.phase_of_call(placed.message.said)
     if not phase and not placed.trace.frames and not families.of(placed.message.family).kill:
         phase = phases.phase_of_source(partial_traceback.source_line_above(placed.page, placed.index, placed.prefix))
-    return phase or phases.phase_of_lines(placed.bytes_before()) or "unknown"
+    return phase or phases.phase_of_lines(*placed.span_before()) or "unknown"
 
 
 def role_of_name(name: str) -> str | None:

@@ -11,7 +11,6 @@ from diagnose.parse.events import consequences, folding, interleaved_tracebacks,
 from diagnose.parse.events.attempts import Attempts
 from diagnose.parse.events.survival import Survival
 from diagnose.parse.frames import phases
-from diagnose.parse.frames.tracebacks import lines_for_each
 from diagnose.parse.messages.scheduler_oom import STOPS
 from diagnose.parse.text.lines import Page
 from diagnose.phrases import phrase
@@ -66,12 +65,11 @@ def build_timeline(scanned: Sequence[Scanned], pages: Sequence[Sequence[Page]]) 
         return Timeline((), (), 1, launches, ())
     for message in messages:  # the last failure of an attempt did not know yet where that ends
         message.attempt = launches[message.page.source].at(message.offset)
-    most = lines_for_each(len(messages))
-    placed = [log_events.locate(message, most) for message in messages]
-    interleaved_tracebacks.untangle_tracebacks(placed)
+    log_events.locate_all(messages)
+    interleaved_tracebacks.untangle_tracebacks(messages)
     every = [page for of_input in pages for page in of_input]
     marks = nearby_marks.find_marks(every)
-    failures = _failures(placed, Survival(marks), every, len(scanned) == 1)
+    failures = _failures(messages, Survival(marks), every, len(scanned) == 1)
     folded = folding.fold_events([log_events.to_event(scan) for scan in failures], [scan.repeated for scan in failures])
     launch = _diagnosed_launch(failures)
     since = min((scan.attempt.number for scan in failures if scan.attempt.launch == launch), default=1)
@@ -101,7 +99,7 @@ def _failures(messages: Sequence[PlacedMessage], survival: Survival, pages: Sequ
             continue
         if failure.message.helper:
             failure.message.status, failure.message.reason = "lookalike", "after_end"
-        saving = phases.phase_of_lines(failure.bytes_before()) == "checkpoint_save"  # the last thing that a job itself does
+        saving = phases.phase_of_lines(*failure.span_before()) == "checkpoint_save"  # the last thing that a job itself does
         own = families.of(failure.message.family).own  # Ray ends the job's own workers, and says which
         failure.survived = failure.survived or failure.message.helper or not (saving or own)
     failures.sort(key=lambda failure: failure.attempt.number)

@@ -83,7 +83,7 @@ def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
     yield from circumstances(root)
     check = placed.message.check or _check_by_frames(root, placed)
     yield fact("log.engine_check", check)
-    loading = root.phase == "model_load" or (root.phase == "unknown" and phases.loaded_last(placed.bytes_before()))
+    loading = root.phase == "model_load" or (root.phase == "unknown" and phases.loaded_last(*placed.span_before()))
     if loading or root.phase != "unknown":
         yield fact("log.loading", loading)
     if check != "none":  # only an engine checks that

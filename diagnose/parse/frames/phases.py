@@ -12,7 +12,9 @@ from diagnose.parse.text import lazy_re
 from diagnose.parse.text.lazy_re import lazy_compile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from diagnose.scan.excerpts import Excerpt
 
 #: Frames of torch and of decorators that only pass a call on.
 _PASSES_ON = lazy_compile(
@@ -75,32 +77,37 @@ def phase_of_call(text: str) -> str:
     return next((str(rule["phase"]) for rule in _rules("said") if lazy_re.matches_pattern(rule["says"], text)), "") if text else ""
 
 
-def phase_of_lines(raw: bytes) -> str:
-    """The phase that the last lines before a failure show; "" where they show none."""
-    best, phase = -1, ""
+def phase_of_lines(excerpt: Excerpt, start: int, end: int) -> str:
+    """The phase that the last lines before a failure show, those of the excerpt's bytes `start` to `end`; "" where they show none."""
+    best, phase = start - 1, ""
     for rule in _rules("lines"):
-        at = max(raw.rfind(text.encode()) for text in rule["says"])
-        if at <= best or any(raw.find(text.encode(), at + 1) >= 0 for text in rule["over"] if not _same_line(raw, at, text)):
+        at = _last(excerpt, rule, start, end)
+        if at <= best or _is_over(excerpt, at, end, rule["over"]):
             continue
-        if rule["phase"] == "model_load" and _bar_finished(raw[at : at + 4096]):
+        if rule["phase"] == "model_load" and _bar_finished(excerpt.raw[at : min(at + 4096, end)]):
             continue
         best, phase = at, str(rule["phase"])
     return phase
 
 
-def loaded_last(raw: bytes) -> bool:
-    """Whether the last thing that the lines show is a completed load: its bar is full, and no other bar follows."""
+def loaded_last(excerpt: Excerpt, start: int, end: int) -> bool:
+    """Whether the last thing that these bytes show is a completed load: its bar is full, and no other bar follows."""
     for rule in _rules("lines"):
-        at = max(raw.rfind(text.encode()) for text in rule["says"]) if rule["phase"] == "model_load" else -1
-        if at >= 0 and _bar_finished(raw[at : at + 4096]):
-            return all(_same_line(raw, at, text) for text in (*rule["over"], "it/s", "s/it"))
+        at = _last(excerpt, rule, start, end) if rule["phase"] == "model_load" else -1
+        if at >= 0 and _bar_finished(excerpt.raw[at : min(at + 4096, end)]):
+            return not _is_over(excerpt, at, end, (*rule["over"], "it/s", "s/it"))
     return False
 
 
-def _same_line(raw: bytes, at: int, text: str) -> bool:
-    """Whether words that would end a phase occur only in the line that begins it, which is its own progress bar."""
-    end = raw.find(b"\n", at)
-    return end < 0 or raw.find(text.encode(), end) < 0
+def _last(excerpt: Excerpt, rule: dict[str, Any], start: int, end: int) -> int:
+    """Where what the rule says stands last; -1 for nowhere. Looked up: many failures ask for the same words in the same bytes."""
+    return max(excerpt.spots.last(text.encode(), start, end) for text in rule["says"])
+
+
+def _is_over(excerpt: Excerpt, at: int, end: int, words: Iterable[str]) -> bool:
+    """Whether words that end a phase stand below the line that begins it (which may be its own progress bar)."""
+    line_end = excerpt.raw.find(b"\n", at, end)
+    return line_end >= 0 and any(excerpt.spots.last(word.encode(), line_end, end) >= 0 for word in words)
 
 
 def _bar_finished(text: bytes) -> bool:

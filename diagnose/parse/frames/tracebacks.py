@@ -66,10 +66,11 @@ def lines_for_each(tracebacks: int) -> int:
     return min(max(LINES_IN_ALL // max(tracebacks, 1), FEWEST_LINES), MOST_LINES)
 
 
-def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "", most: int = MOST_LINES) -> Traceback:
+def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "", most: int = MOST_LINES, earlier: int = -1) -> Traceback:
     """The traceback that ends at a line of the page, `most` lines of it; without frames where there is none.
 
-    `same_line`: the text before the message in its own line, which may hold the whole traceback.
+    `same_line`: the text before the message in its own line, which may hold the whole traceback; `earlier`: the line of a message that the
+    frames above belong to, whatever head is missing.
     """
     if _PLACE.search(same_line):
         return Traceback(*_frames([(index, peel(line).text) for line in same_line.split("\n")]))
@@ -94,7 +95,7 @@ def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "",
                 if strange > PATIENCE or (seen_frame and strange > 1) or BAR.search(text):
                     ended = True
                     break
-        if ended or len(lines) > most:
+        if ended or len(lines) > most or (seen_frame and at == earlier):
             break
     if not seen_frame:
         return Traceback()

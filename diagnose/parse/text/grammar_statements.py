@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 MUCH = 8 << 10  # characters of a text from where on it is not remembered
 _UNITS = {unit.lower(): unit for unit in (*SCALE, "KB", "MB", "GB", "TB")}
-_EXCEPTION = lazy_compile(
-    r".*(?<![\w.])((?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception|OutOfResources|Warning|outofmemoryerror)(?:\([\w.]+\))?)"
-    r"\s*[:：]\s*(?:\S{0,40}\s)?$",
-    re.DOTALL,  # the last class that is named, not the first
-)
+#: The end of an exception class, behind its first letter; what stands between it and the message; a whole name. Apart, since a pattern of
+#: all three tries every beginning with every end.
+_CLASS_END = lazy_compile(r"(?:Error|Exception|OutOfResources|Warning|outofmemoryerror)(?:\([\w.]{1,80}\))?")
+_BEFORE_MESSAGE = lazy_compile(r"\s*[:：]\s*(?:\S{0,40}\s)?$")
+_DOTTED = lazy_compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*")
+_NAME_CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_."
 _PLAIN = str.maketrans("：；（），。", ":;(),.")
 
 
@@ -95,8 +96,12 @@ def parse_size(text: str, binary: bool = False) -> Size | None:
 
 def exception_before(text: str) -> str:
     """The last exception class named in a line before the message; "" without one."""
-    match = _EXCEPTION.search(text[-200:])
-    return match[1] if match else ""
+    text = text[-200:]
+    for end in reversed([*_CLASS_END.finditer(text)]):
+        start = len(text[: end.start()].rstrip(_NAME_CHARACTERS))
+        if _DOTTED.fullmatch(text, start, end.start()) and _BEFORE_MESSAGE.match(text, end.end()):
+            return text[start : end.end()]
+    return ""
 
 
 def exception_leading(line_start: str) -> str:

@@ -113,7 +113,8 @@ def _head_above(page: Page, index: int, prefix: Prefix, line_start: str) -> tupl
         if same_stream(line.prefix, prefix) and line.text.strip():
             pieces.insert(0, (above, _strip_box(line.text)[-200:]))
     squeezed = ["".join(text.split()) for _, text in pieces]
-    head = _SQUEEZED.search("".join(squeezed)[-400:])
+    text = "".join(squeezed)[-400:]
+    head = _SQUEEZED.search(text) if "outofmemory" in text[-12:].lower() else None
     if head is None:
         return None
     remaining = len(head[0]) - (head.start(2) - head.start())  # characters of the head and behind it
@@ -192,7 +193,7 @@ def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: Mess
         line = _strip_box(line)
         so_far = without_others(" ".join(text.split()))
         on = reader.goes_on(so_far, line.lstrip(".:, ")) or _is_cut(text, line) or reader.goes_on(so_far, _tail(text) + line)
-        if count == JOINED or not on:
+        if count == JOINED or len(text) > LONGEST or not on:
             break
         text += _seam(text, line, reader) + line
         count, blanks = count + 1, 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
@@ -14,17 +12,12 @@ from diagnose.facts import Value
 from diagnose.word_conditions import UNSET, hold
 
 
-def is_block(entry: Entry, entries: Sequence[Entry]) -> bool:
-    """Whether the entry is a block that holds other entries."""
-    return any(candidate.key.startswith(f"{entry.key}.") for candidate in entries)
-
-
 def is_usable(document: Document, key: Key) -> bool:
     """Whether the document, or the edit itself (`needs`), gives the keys that this one requires (`where`) one of the required values."""
     if not key.where:
         return True
     set_by_edit = {need.key for need in key.needs}
-    words = document.words()
+    words = document.index.words
     required = {name: words for name, words in key.where.items() if name not in set_by_edit}
     return hold(required, lambda name: (words[name],) if name in words else UNSET) is True
 

@@ -16,7 +16,7 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import current_value, fits_form, is_block, is_usable, same_word, spelled_key, table_key
+from diagnose.plan.edits.key_spelling import current_value, fits_form, is_usable, same_word, spelled_key, table_key
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell
@@ -103,11 +103,11 @@ def _follow_reference(context: EditContext, document: Document, edit: Edit) -> E
 
     target = referenced_key(entry.written)
     holder = next((candidate for candidate in document.entries if target and name_of(candidate.key) == target), None)
-    entries = [candidate for owner in context.documents if owner.framework == document.framework for candidate in owner.entries]
     references = [
         candidate
-        for candidate in entries
-        if target and re.search(rf"\$\{{[^}}]*{re.escape(target)}\b", candidate.written) and not is_block(candidate, entries)
+        for owner in (context.documents if target else ())
+        for candidate in (owner.entries if owner.framework == document.framework else ())
+        if re.search(rf"\$\{{[^}}]*{re.escape(target)}\b", candidate.written) and candidate.key not in owner.index.blocks
     ]
     if holder is None or holder.knobs or "${" in holder.written or any(reference.knobs != entry.knobs for reference in references):
         return edit

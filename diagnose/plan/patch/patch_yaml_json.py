@@ -25,14 +25,10 @@ def is_merged_in(document: Document, entry: Entry) -> bool:
     blocks may merge the anchor too."""
     if document.form != "yaml":
         return False
-    parent = entry.key.rpartition(".")[0]
-    block = next((candidate for candidate in document.entries if candidate.key == parent), None) if parent else None
+    block = document.index.first.get(entry.key.rpartition(".")[0])
     if block is not None and block.start <= entry.start <= block.end:
         return False
-    return any(
-        candidate.start < entry.start < candidate.end and not entry.key.startswith(f"{candidate.key}.") and candidate is not entry
-        for candidate in document.entries
-    )
+    return (entry.key, entry.start) in document.index.strangers
 
 
 def is_in_flow_style(document: Document, entry: Entry) -> bool:
@@ -87,7 +83,7 @@ def insert_keys(document: Document, edits: Iterable[Edit]) -> list[Splice]:
 
 
 def _trees_by_parent(document: Document, edits: Iterable[Edit]) -> list[tuple[str, Tree]]:
-    blocks = {entry.key for entry in document.entries if any(descendant.key.startswith(f"{entry.key}.") for descendant in document.entries)}
+    blocks = document.index.blocks & document.index.first.keys()
     blocks |= {entry.key for entry in document.entries if entry.written.startswith("{") or entry.written in ("", "null", "~")}
     trees: dict[str, Tree] = {}
     for edit in edits:

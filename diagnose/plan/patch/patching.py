@@ -77,8 +77,13 @@ def _quote_name(name: str) -> str:
     """A name in a diff's header: C-quoted where a sign of it would end it, followed by a tab where a blank would."""
     if any(sign in name for sign in '"\\') or not name.isprintable():
         escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-        return '"' + "".join(escapes.get(sign) or (sign if sign.isprintable() else f"\\{ord(sign):03o}") for sign in name) + '"'
+        return '"' + "".join(escapes.get(sign) or (sign if sign.isprintable() else _in_octal(sign)) for sign in name) + '"'
     return f"{name}\t" if " " in name else name
+
+
+def _in_octal(sign: str) -> str:
+    """The bytes of a sign as C escapes; a name that is no UTF-8 has its own ones."""
+    return "".join(f"\\{byte:03o}" for byte in sign.encode("utf-8", "surrogateescape"))
 
 
 def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:

@@ -185,8 +185,8 @@ def artifact(name: str) -> dict[str, Json]:
     """The URI of a file, relative to the checkout if it was named that way."""
     path = name.replace("\\", "/")
     if path.startswith("/"):
-        return {"uri": "file://" + quote(path)}
-    return {"uri": quote(path.removeprefix("./")) or "input", "uriBaseId": "%SRCROOT%"}
+        return {"uri": "file://" + quote(path, errors="replace")}
+    return {"uri": quote(path.removeprefix("./"), errors="replace") or "input", "uriBaseId": "%SRCROOT%"}
 
 
 def edited_places(plan: Plan | None, diagnosis: Diagnosis) -> list[Witness]:
