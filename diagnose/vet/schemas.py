@@ -903,6 +903,7 @@ class Spelling(Row):
     shows: bool = False
     merged: bool = False
     depth: int = 0
+    scoped: bool = True
     telling: bool = False
     implies: dict[str, str] = {}
     unless: list[str] = []
@@ -922,6 +923,9 @@ class Lexicon(Row):
     endings: list[str]
     trains: str
     shows: str
+    trainings: list[str]
+    settings: list[str]
+    contents: list[str]
     values: list[str]
     generates: str
     learns: str

@@ -192,6 +192,7 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
     shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
+    shown += max((_training_words(name) for _, name in named), default=0)
     texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
     shown += len(texts.intersection(_lexicon()["values"])) + NEEDED * ("cuda" in texts)
     if shown < NEEDED:
@@ -199,6 +200,12 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     result = _decided(candidates)
     result.read += _implied(result.read, candidates, present)
     return result
+
+
+def _training_words(name: _Name) -> int:
+    """How far a block or a class by its name shows that a model is trained: `TrainConfig` as far as is needed, `train` half way."""
+    trains = not name.path.isdisjoint(_lexicon()["trainings"])
+    return trains + (trains and not name.path.isdisjoint(_lexicon()["settings"])) * (NEEDED - 1)
 
 
 def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, str], generates: bool) -> Iterator[_Candidate]:
@@ -210,7 +217,9 @@ def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, str], generates: 
         for row in _rows().get(spelling, ()):
             scope = name.scope_of(spelling)
             knob = row.raw.get("evaluation") if scope == "evaluation" else row.key.knob
-            knob = row.raw.get("generating", knob) if generates else knob
+            knob = row.raw.get("generating", knob) if generates and scope != "training" else knob
+            if name.own_scopes and not row.raw.get("scoped", True):
+                continue
             if knob is None or not _holds(row, leaf, name.path | name.words if spelling == ANY else name.path, present):
                 continue
             value = _value(row, leaf)
@@ -266,8 +275,10 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
         return None
     if _HUB_NAME.fullmatch(text):
         return text if not sized or _SIZE.search(text) or model(text) is not None else None
-    is_named = not sized and text and (model(text) is not None or _SIZE.search(text.replace("\\", "/").rstrip("/").rpartition("/")[2]))
-    return text if is_named else None
+    *folders, last = text.replace("\\", "/").rstrip("/").split("/")
+    if last.lower() in _lexicon()["contents"] and folders:  # the folder above them has the model's name
+        last = folders[-1]
+    return text if not sized and text and (model(text) is not None or _SIZE.search(last)) else None
 
 
 def _largest(leaf: Leaf) -> Leaf:
