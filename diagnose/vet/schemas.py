@@ -904,6 +904,7 @@ class Spelling(Row):
     merged: bool = False
     depth: int = 0
     scoped: bool = True
+    paired: bool = False
     telling: bool = False
     implies: dict[str, str] = {}
     unless: list[str] = []
@@ -921,6 +922,7 @@ class Lexicon(Row):
     containers: list[str]
     prefixes: list[str]
     endings: list[str]
+    negations: list[str]
     trains: str
     shows: str
     trainings: list[str]

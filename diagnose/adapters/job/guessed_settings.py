@@ -87,7 +87,8 @@ def guess_settings(
     """
     result = GuessedSettings()
     is_claimed = any(part.table.trainer or part.table.serves for part in parts)
-    texts = _own_settings(documents, programs) if is_claimed else _texts(documents, programs, printed)
+    asks_for_cards = book.value("run.cuda_devices") is not None
+    texts = _own_settings(documents, programs) if is_claimed else _texts(documents, programs, printed, asks_for_cards)
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
     names = {base_name(document.source.called or document.source.name) for document in documents}
@@ -140,13 +141,15 @@ def _notice(text: _Text, sentence: str, keys: Sequence[str]) -> Notice:
     return Notice("info", "config.guessed", message, Witness(text.name))
 
 
-def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], printed: Sequence[Part]) -> Iterator[_Text]:
+def _texts(
+    documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], printed: Sequence[Part], asks_for_cards: bool
+) -> Iterator[_Text]:
     for part in printed:
         yield _Text(part.name, "dump", part.text, part.leaves, 0, -1, part)
     for start in programs:
         launch = start.launch
         if start.table is None and not launch.orphan and launch.program and launch.flags:
-            shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
+            shown = lexicon.names_training(launch.program) + asks_for_cards + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
             yield _command(start, _options(start), shown)
     yield from _files(documents)
     for document in documents:
@@ -240,8 +243,10 @@ def _variables(document: OpenDocument, programs: Sequence[StartedProgram]) -> It
     for match in islice(_VARIABLE.finditer(document.text), _MOST_VARIABLES):
         start, end = match.span("value")
         text = match["value"].strip("\"'")
-        if "$" not in text and "`" not in text:
-            leaves.append(Leaf(match["name"], text, match["value"], start, end, *place(start)))
+        is_sure = "$" not in text and "`" not in text
+        leaves.append(
+            Leaf(match["name"], text if is_sure else None, match["value"], start, end, *place(start), "scalar" if is_sure else "unsure")
+        )
     yield _Text(document.source.name, "shell", document.text, leaves, 0, 1)
 
 

@@ -25,10 +25,10 @@ NEEDED = 2
 ANY = "*"
 #: Values that switch something off. They say less than a key beside them that switches it on.
 _OFF = (False, "disabled", "none", "fp32")
-_WORD = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_WORD = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _HYDRA_DEFAULT = lazy_compile(r"defaults\.\d")
 _INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
-_HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
+_HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/(?!\d{1,3}-)[\w.-]*[A-Za-z][\w.-]*")  # DiT-XL/2-class: an architecture and its patches
 _SIZE = lazy_compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
 _FILE_ENDING = lazy_compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
@@ -139,6 +139,13 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
     return by_name
 
 
+@cache
+def _learning() -> frozenset[str]:
+    """Names of programs that learn: no other program accumulates gradients, has an optimizer or computes activations again."""
+    knobs = ("train.gradient_accumulation", "train.optimizer", "train.gradient_checkpointing")
+    return _names("learns") | {name for name, rows in _rows().items() if any(row.key.knob in knobs for row in rows)}
+
+
 def shows_training(text: str) -> bool:
     """Whether this is a library that nothing but a model's program imports, by its top-level name."""
     return text in _lexicon()["libraries"]
@@ -183,12 +190,13 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
-    named = [(leaf, _spelled(leaf.key)) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key)]
+    positive = (_positive(leaf) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key))
+    named = [(leaf, _spelled(leaf.key)) for leaf in positive]
     present = {spelling: "" for _, name in named for spelling in name.spellings}
     present.update(
         (spelling, leaf.text or leaf.written or ANY) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings
     )
-    generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_names("learns"))
+    generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_learning())
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
     shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
@@ -200,6 +208,16 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     result = _decided(candidates)
     result.read += _implied(result.read, candidates, present)
     return result
+
+
+def _positive(leaf: Leaf) -> Leaf:
+    """A switch that turns another's meaning round as that one: `no_amp: true` is `amp: false`. Such a leaf is read, never edited."""
+    block, dot, name = leaf.key.lstrip("-+").rpartition(".")
+    negation, *words = _words(name)[:9] or [""]
+    opposite = {"true": "false", "false": "true"}.get((leaf.text or "").lower())
+    if negation not in _lexicon()["negations"] or not words or opposite is None:
+        return leaf
+    return replace(leaf, key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
 
 
 def _training_words(name: _Name) -> int:
@@ -239,6 +257,8 @@ def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, s
     if row.names("under") and not any(word in path for word in row.names("under")):
         return False
     if row.names("beside") and not any(present.get(name) for name in row.names("beside")):
+        return False
+    if row.raw.get("paired") and sum(name in present for name in row.raw["names"].split()) < 2:
         return False
     if not all(is_one_of(present.get(name, UNSET[0]), words) for name, words in row.where.items()):
         return False
@@ -359,6 +379,7 @@ def _spelled(key: str) -> _Name:
         spellings = [*([f"{'_'.join(block)}_{'_'.join(bare)}"] if block else ()), *spellings]
         if "_".join(own) in _lexicon()["containers"]:
             spellings += ["_".join(parts[-2]), *(["_".join(block)] if block else ())]
+            spellings += map("_".join, _shorter(block, slice(-1), -1, "settings"))
     for start in [bare, *_shorter(bare, slice(1, None), 0, "prefixes")]:
         spellings += ["_".join(start), *map("_".join, _shorter(start, slice(-1), -1, "endings"))]
     own_scopes = [word for word in own if word in _scopes()]
