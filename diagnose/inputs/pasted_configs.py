@@ -41,7 +41,7 @@ VARIABLE_LINES = 12  # lines of variables before the program of a command
 
 #: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question.
 _HUMAN = re.compile(
-    rb"^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
+    rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
     rb"|^[\xe3-\xe9][\x80-\xbf]{2}(?:[\xe3-\xe9][\x80-\xbf]{2}|[A-Za-z0-9 ]){1,20}"
@@ -447,7 +447,7 @@ def _command() -> re.Pattern[str]:
     folder = r"(?:[\w.~/\\:-]{1,200}[/\\])?"
     program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}python[\d.]{{0,6}}(?:\.exe)? {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
     prefix = r"(?:export |set |\$env:)?[A-Za-z_]\w{0,60} ?= ?\S{0,300}|nohup|sudo|env|time|uv run|poetry run|exec|call"
-    return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n {{0,16}})){{0,15}}(?:{program})")
+    return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n(?: {{0,16}}\n)? {{0,16}})){{0,15}}(?:{program})")
 
 
 @cache

@@ -48,6 +48,14 @@ _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
 _ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PLACE = b'File "'
+#: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
+_POST = re.compile(
+    r"@?(?P<who>[A-Za-z0-9][\w.-]{0,38})(?:\[bot\])?(?: · | )?(?:(?<= )(?:opened this issue|left a comment)|"
+    r"(?<= )(?:description|comment(?:ed)?|opened|replied)(?= (?:·|on [A-Z]|\d|[A-Z][a-z]{2} \d)))[^.!?]{0,60}$"
+)
+_POSTED = re.compile(r"(?:commented|opened|replied)(?: on [A-Z][\w ,]{3,20})?$")
+_OPENED = re.compile(r"\b(?:opened|description)\b")
+_LOGIN = re.compile(r"@?([A-Za-z0-9][\w.-]{0,38})$")
 _RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 
 
@@ -117,10 +125,17 @@ def _sentences_of_log(log: Scanned) -> tuple[list[Sentence], int]:
 
 
 def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
-    """The sentences that a person wrote, fenced blocks, printed lines and commands left out. `first`: number of the first line."""
+    """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
+    of the first line."""
     fence, label, lead, is_title = "", "", "", first == 1
+    author, is_others, above = "", False, ""
     for number, quoted in enumerate(text.split("\n"), first):
         line = _QUOTE.sub("", quoted)
+        if not fence and (poster := _poster(line.strip(), above)):
+            author = poster if _OPENED.search(line) else author or poster
+            is_others = poster != author
+            continue
+        above = line.strip() or above
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
@@ -131,6 +146,10 @@ def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
         if heading is None and _PRINTED.search(line):
             is_title, label = False, ""
             continue
+        if is_others:
+            continue
+        if not heading and not is_title and not _LOGIN.match(line.strip()):
+            author = author or "?"  # text before anybody's name is the reporter's
         plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
         lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
         for part in [plain] if heading or is_title else _parts(plain):
@@ -139,6 +158,15 @@ def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _poster(line: str, above: str) -> str:
+    """Who wrote what stands below this line of a thread; "" for any other line."""
+    post = _POST.match(line)
+    if post is not None:
+        return post["who"]
+    login = _LOGIN.match(above) if _POSTED.match(line) else None
+    return login[1] if login else ""
 
 
 def _plain(line: str) -> str:
@@ -273,8 +301,9 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     for name, stated in claims.items():
         weight = max(claim.weight for claim in stated)
         best = [claim for claim in stated if claim.weight == weight]
-        longest = max(best, key=lambda claim: len(str(claim.value)))
-        if all(_agree(longest.value, claim.value) for claim in best):
+        agreeing = [claim for claim in stated if all(_agree(claim.value, other.value) for other in best)]
+        if agreeing:
+            longest = max(agreeing, key=lambda claim: len(str(claim.value)))
             facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
             if (name, longest.value) == ("hardware.count", 1):
                 facts.append(replace(facts[-1], name="parallel.world"))
@@ -353,7 +382,7 @@ def _values(rule: Mapping[str, Any], says: re.Pattern[str], text: str) -> Iterat
 def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     """A card's name, with its memory where that is written, and how many there are."""
     parts = match.groupdict()
-    name = parts["card"].strip(" -")
+    name = parts["card"].strip(" -").replace("-", " ")
     memory = re.sub(r"\D", "", parts.get("gb") or parts.get("gb2") or "")
     cards = _cards_named(name)
     if not cards and name[-1] in "sS":
