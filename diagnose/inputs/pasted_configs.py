@@ -77,6 +77,7 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
+_OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
 _SHOWN_FILE = re.compile(
@@ -86,6 +87,7 @@ _CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
 #: Where a sentence may go on with a command: behind a colon, or within backticks.
 _QUOTES_COMMAND = re.compile(r"(?<!`)`(?!`)|[:：] {0,4}")
 _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
+_ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _OUTPUT = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
@@ -128,7 +130,7 @@ def is_page(log: Scanned) -> bool:
     texts = [excerpt.raw for excerpt in log.excerpts]
     if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
         return True
-    if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre")):
+    if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n|---|", b"\n| --- |", b"\n|:--", b"\n| :--")):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
 
@@ -297,11 +299,12 @@ def _following_command(lines: Sequence[str], end: int) -> int:
 
 
 def _end_of_overrides(lines: Sequence[str], index: int) -> int:
-    """The end of overrides without a program, one a line; 0 for fewer than make a block."""
-    end = index
+    """The end of options or overrides without a program, one a line or all in one; 0 for fewer than make a block."""
+    end, count = index, 0
     while end < len(lines) and _OPTION.match(lines[end]):
+        count += max(1, len(_OPTIONS.findall(lines[end], 0, LINE)))
         end += 1
-    return end if end - index >= MIN_KEYS else 0
+    return end if count >= MIN_KEYS else 0
 
 
 def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
@@ -435,7 +438,7 @@ def _quoted_command(line: str) -> str:
         if _command().match(line, mark.end()) and _is_prose(line[: mark.start()]):
             command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
             if _HAS_OPTION.search(command):
-                return command
+                return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""
 
 

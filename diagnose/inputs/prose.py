@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 32 << 10  # characters of sentences that are read of one page
 MOST_SENTENCES = 1000  # of one page
+BEHIND = 8 << 10  # characters of sentences that speak of memory and are read behind those
 LONGEST = 2000  # characters of a line; a longer one is no sentence
 SHORT = 100  # characters of a line that answers the heading above it
 NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
@@ -38,7 +39,7 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
-_FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
+_FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
@@ -48,6 +49,7 @@ _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
 _ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PLACE = b'File "'
+_OF_MEMORY = re.compile(r"OOM|oom|emory|MEMORY|VRAM|vram|\b137\b|[Kk]illed|显存|内存")
 #: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
 _POST = re.compile(
     r"@?(?P<who>[A-Za-z0-9][\w.-]{0,38})(?:\[bot\])?(?: · | )?(?:(?<= )(?:opened this issue|left a comment)|"
@@ -112,21 +114,29 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
 
 
 def _sentences_of_log(log: Scanned) -> tuple[list[Sentence], int]:
-    """The sentences of a page, and the line of the last one that is read where there are too many; 0: all are read."""
+    """The sentences of a page, and the line of the last one that is read where there are too many; 0: all are read. Behind that one only
+    those that speak of memory are."""
     sentences: list[Sentence] = []
-    size = 0
+    size, last, end = 0, 0, MOST
+
+    def is_read(line: str) -> bool:
+        return not last or _OF_MEMORY.search(line) is not None
+
     for excerpt in log.excerpts:
-        for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line):
+        for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line, is_read):
             size += len(sentence.text)
-            if size > MOST or len(sentences) == MOST_SENTENCES:
-                return sentences, sentences[-1].line if sentences and is_page(log) else 0
-            sentences.append(sentence)
-    return sentences, 0
+            if not last and (size > MOST or len(sentences) == MOST_SENTENCES):
+                last, end = sentences[-1].line if sentences else sentence.line, size + BEHIND
+            if size > end:
+                return sentences, last if is_page(log) else 0
+            if not last or _OF_MEMORY.search(sentence.text):
+                sentences.append(sentence)
+    return sentences, last if is_page(log) else 0
 
 
-def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
+def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = bool) -> Iterator[Sentence]:
     """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
-    of the first line."""
+    of the first line; `is_read`: whether a line is looked at."""
     fence, label, lead, is_title = "", "", "", first == 1
     author, is_others, above = "", False, ""
     for number, quoted in enumerate(text.split("\n"), first):
@@ -140,7 +150,7 @@ def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
             continue
-        if fence or not line.strip() or len(line) > LONGEST:
+        if fence or not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
         heading = _HEADING.match(line)
         if heading is None and _PRINTED.search(line):
