@@ -130,7 +130,11 @@ def is_page(log: Scanned) -> bool:
     texts = [excerpt.raw for excerpt in log.excerpts]
     if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
         return True
-    if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n|---|", b"\n| --- |", b"\n|:--", b"\n| :--")):
+    if any(
+        sign in text
+        for text in texts
+        for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n|---|", b"\n| --- |", b"\n|:--", b"\n| :--")
+    ):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
 
