@@ -922,6 +922,7 @@ class Lexicon(Row):
     containers: list[str]
     prefixes: list[str]
     endings: list[str]
+    switches: list[str]
     negations: list[str]
     trains: str
     shows: str

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from diagnose import rule_files
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf, Places, Unreadable, name_of
@@ -236,7 +237,9 @@ def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:
 
 def _variables(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:
     """The variables that a script sets for a program which reads its environment; none where a command of the script is read."""
-    if any(start.name == document.source.name and start.launch.program and start.launch.flags for start in programs):
+    chores = rule_files.table("programs")["others"]
+    own = [start.launch for start in programs if start.name == document.source.name and start.launch.flags]
+    if any(launch.program and launch.program.split()[0] not in chores for launch in own):
         return
     place = Places(document.text)
     leaves = []

@@ -190,7 +190,8 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
-    positive = (_positive(leaf) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key))
+    own = (leaf for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key))
+    positive = (_positive(leaf) for leaf in (*own, *_switches(leaves)))
     named = [(leaf, _spelled(leaf.key)) for leaf in positive]
     present = {spelling: "" for _, name in named for spelling in name.spellings}
     present.update(
@@ -218,6 +219,20 @@ def _positive(leaf: Leaf) -> Leaf:
     if negation not in _lexicon()["negations"] or not words or opposite is None:
         return leaf
     return replace(leaf, key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
+
+
+def _switches(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
+    """Blocks that switch something on by being there, `fp16 = dict(loss_scale=512)`, with the place of their first key."""
+    keys = {leaf.key for leaf in leaves}
+    seen: set[str] = set()
+    for leaf in leaves:
+        block = leaf.key.rpartition(".")[0]
+        while block and block not in seen:
+            seen.add(block)
+            outer, _, name = block.rpartition(".")
+            if name in _lexicon()["switches"] and keys.isdisjoint(f"{block}.{key}" for key in _lexicon()["containers"]):
+                yield replace(leaf, key=block, text="true", written="", end=leaf.start, shape="scalar", items=())
+            block = outer
 
 
 def _training_words(name: _Name) -> int:
