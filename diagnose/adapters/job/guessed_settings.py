@@ -149,7 +149,7 @@ def _texts(
         yield _Text(part.name, "dump", part.text, part.leaves, 0, -1, part)
     for start in programs:
         launch = start.launch
-        if start.table is None and not launch.orphan and launch.program and launch.flags:
+        if start.table is None and not launch.orphan and launch.flags and (launch.program or launch.launcher == "list"):
             shown = lexicon.names_training(launch.program) + asks_for_cards + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
             yield _command(start, _options(start), shown)
     yield from _files(documents)

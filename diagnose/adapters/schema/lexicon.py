@@ -30,6 +30,8 @@ _HYDRA_DEFAULT = lazy_compile(r"defaults\.\d")
 _INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
 _HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/(?!\d{1,3}-)[\w.-]*[A-Za-z][\w.-]*")  # DiT-XL/2-class: an architecture and its patches
 _SIZE = lazy_compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
+_SIZED_NAME = lazy_compile(r"[A-Za-z][\w.]*[-_]\d{1,3}(?:\.\d{1,2})?[bB](?![A-Za-z0-9])")
+_MODEL_WORDS = frozenset(("path", "model", "llm", "checkpoint", "weights"))
 _FILE_ENDING = lazy_compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
 
@@ -313,7 +315,10 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
     *folders, last = text.replace("\\", "/").rstrip("/").split("/")
     if last.lower() in _lexicon()["contents"] and folders:  # the folder above them has the model's name
         last = folders[-1]
-    return text if not sized and text and (model(text) is not None or _SIZE.search(last)) else None
+    if sized:  # a folder of a key of any name: the key has to say that a model is there, the folder how large it is
+        is_model = folders and not _MODEL_WORDS.isdisjoint(_words(leaf.key.rpartition(".")[2])) and _SIZED_NAME.match(last)
+        return text if is_model else None
+    return text if text and (model(text) is not None or _SIZE.search(last)) else None
 
 
 def _largest(leaf: Leaf) -> Leaf:
