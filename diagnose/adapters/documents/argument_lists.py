@@ -82,7 +82,7 @@ def _launches_of(fields: dict[str, Any], text: str) -> list[Launch]:
     texts = [word for word in words if word.chars is not None and re.search(r"\s", word.text.strip())]
     if words and len(texts) == len(words):  # each is a command of its own, or several
         nested = [launch for word in texts if word.chars is not None for launch in text_launches(word.chars, env)]
-        return nested if any(map(starts_program, nested)) else []
+        return nested if any(starts_program(launch) or (launch.program and launch.flags) for launch in nested) else []
     return words_launches(words, env, text)
 
 

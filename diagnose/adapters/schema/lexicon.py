@@ -31,6 +31,8 @@ _INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
 _HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/(?!\d{1,3}-)[\w.-]*[A-Za-z][\w.-]*")  # DiT-XL/2-class: an architecture and its patches
 _SIZE = lazy_compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
 _SIZED_NAME = lazy_compile(r"[A-Za-z][\w.]*[-_]\d{1,3}(?:\.\d{1,2})?[bB](?![A-Za-z0-9])")
+#: Endings of files of weights, of which a program that runs no model has no use.
+_WEIGHTS = (".ckpt", ".pth", ".safetensors")
 _MODEL_WORDS = frozenset(("path", "model", "llm", "checkpoint", "weights"))
 _FILE_ENDING = lazy_compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
@@ -153,9 +155,11 @@ def shows_training(text: str) -> bool:
     return text in _lexicon()["libraries"]
 
 
-def names_training(program: str) -> bool:
-    """Whether the name of a program says that it trains or runs a model."""
-    return not {word.lower() for word in _WORD.split(program.rpartition("/")[2])}.isdisjoint(_lexicon()["programs"])
+def names_training(program: str) -> int:
+    """How far the name of a program shows that it trains or runs a model: one that trains by its name as far as is needed."""
+    words = {word.lower() for word in _WORD.split(program.rpartition("/")[2])}
+    trains = not words.isdisjoint(_lexicon()["trainings"])
+    return NEEDED * trains or not words.isdisjoint(_lexicon()["programs"])
 
 
 def names_config(key: str) -> bool:
@@ -206,6 +210,7 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     shown += max((_training_words(name) for _, name in named), default=0)
     texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
     shown += len(texts.intersection(_lexicon()["values"])) + NEEDED * ("cuda" in texts)
+    shown += any((leaf.text or "").endswith(_WEIGHTS) for leaf in leaves)
     if shown < NEEDED:
         return Guesses()
     result = _decided(candidates)
