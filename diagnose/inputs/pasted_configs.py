@@ -172,7 +172,8 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
         is_command = _is_command(lines, index)
-        end = _end_of_unfenced(lines, index) if (is_separate or is_command) and _is_prose(previous) else index
+        begins = is_separate or is_command or (line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS)
+        end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
             text = _rejoin_lines(lines[index:end])
             while is_command and (following := _following_command(lines, end)):
