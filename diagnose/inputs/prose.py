@@ -150,6 +150,8 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
             continue
+        is_named = is_title or not line.strip() or _LOGIN.match(line.strip()) or _HEADING.match(line)
+        author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
         if fence or not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
         heading = _HEADING.match(line)
@@ -158,8 +160,6 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             continue
         if is_others:
             continue
-        if not heading and not is_title and not _LOGIN.match(line.strip()):
-            author = author or "?"  # text before anybody's name is the reporter's
         plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
         lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
         for part in [plain] if heading or is_title else _parts(plain):
@@ -411,7 +411,7 @@ def _is_card_number(match: re.Match[str]) -> bool:
     around = match.string[max(0, match.start() - 12) : match.end() + 12]
     return (
         match.groupdict().get("count") is not None
-        or re.search(r"卡|显|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?\b", around, re.IGNORECASE) is not None
+        or re.search(r"卡|显|我|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?(?![A-Za-z])", around, re.IGNORECASE) is not None
     )
 
 
