@@ -453,7 +453,8 @@ def _command() -> re.Pattern[str]:
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"], *programs["tools"])))
     folder = r"(?:[\w.~/\\:-]{1,200}[/\\])?"
-    program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}python[\d.]{{0,6}}(?:\.exe)? {{1,8}}(?:-m |-u |\S{{1,200}}\.py)|\./[\w./-]{{1,100}}\.py(?= )"
+    python = r"python[\d.]{0,6}(?:\.exe)? {1,8}(?:-m |-u |\S{1,200}\.py)"
+    program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}{python}|\./[\w./-]{{1,100}}\.py(?= )"
     prefix = r"(?:export |set |\$env:)?[A-Za-z_]\w{0,60} ?= ?\S{0,300}|nohup|sudo|env|time|uv run|poetry run|exec|call"
     return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n(?: {{0,16}}\n)? {{0,16}})){{0,15}}(?:{program})")
 
