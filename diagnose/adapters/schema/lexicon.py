@@ -28,7 +28,9 @@ _OFF = (False, "disabled", "none", "fp32")
 _WORD = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _HYDRA_DEFAULT = lazy_compile(r"defaults\.\d")
 _INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
-_HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/(?!\d{1,3}-)[\w.-]*[A-Za-z][\w.-]*")  # DiT-XL/2-class: an architecture and its patches
+_HUB_NAME = lazy_compile(
+    r"[A-Za-z0-9][\w.-]*/(?!\d{1,3}-|(?:checkpoint|ckpt|epoch|step|iter)[-_=]?\d)[\w.-]*[A-Za-z][\w.-]*"
+)  # DiT-XL/2-class: an architecture and its patches
 _SIZE = lazy_compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
 _SIZED_NAME = lazy_compile(r"[A-Za-z][\w.]*[-_]\d{1,3}(?:\.\d{1,2})?[bB](?![A-Za-z0-9])")
 #: Endings of files of weights, of which a program that runs no model has no use.
