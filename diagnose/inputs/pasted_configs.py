@@ -171,11 +171,11 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             index, previous = end, ""
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
-        is_command = _is_command(lines, index)
-        begins = is_separate or is_command or (line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS)
+        has_options = line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
+        begins = is_separate or has_options or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
-            text = _rejoin_lines(lines[index:end])
+            text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
             while is_command and (following := _following_command(lines, end)):
                 text += lines[end:following]
                 end = _end_of_command(lines, following)
