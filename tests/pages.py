@@ -90,6 +90,11 @@ class Made:
     configs: list[Path]
 
 
+def is_no_page(name: str) -> bool:
+    """Whether a case's log is one: what is a page already is not pasted into another."""
+    return "```" not in cases.settings(name)["logs"].read_text(encoding="utf-8", errors="replace")
+
+
 @cache
 def _failure_end(name: str) -> int:
     """The last line of a case's log that its failure is read from."""

@@ -31,7 +31,7 @@ QUIET = 16 << 10  # bytes kept of a truncated log
 #: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
 _PROSE_SIGNS = frozenset(
     (
-        *(b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n# ", b"\n## ", b"\n### ", b"> #"),
+        *(b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n# ", b"\n## ", b"\n### ", b"> #", b"|---|", b"| --- |", b"|:--", b"| :--"),
         *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
         *(
             word.encode()

@@ -35,12 +35,13 @@ BLOCK, TEXT = 64 << 10, 192 << 10  # characters of one block, of all blocks of a
 BLOCKS, CONFIGS = 64, 8  # blocks examined and configs accepted of one page
 MIN_KEYS = 3  # keys of an unfenced YAML block
 HEREDOC = 400  # lines of a here-document outside a fence
+OBJECT = 2000  # lines of an object of JSON outside a fence
 LINE, MARKS = 16 << 10, 16  # characters of a line, and marks in them, behind which a command in a sentence is sought
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
 #: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question.
 _HUMAN = re.compile(
-    rb"^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
+    rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
     rb"|^[\xe3-\xe9][\x80-\xbf]{2}(?:[\xe3-\xe9][\x80-\xbf]{2}|[A-Za-z0-9 ]){1,20}"
@@ -66,8 +67,9 @@ _SECTION = re.compile(r"\[[a-z_][\w.-]{0,80}\]\s*$")
 _PYTHON = re.compile(r"(?:import [\w.]{1,80}(?: as \w{1,40})?(?:, ?[\w.]{1,80}){0,9}|from [\w.]{1,80} import [\w(*].{0,200})\s*$")
 _PYTHON_LINE = re.compile(
     r"\s|$|#|import |from |def |class |@\w|if |for |while |with |try:|except\b|finally:|else:|elif |return\b|raise |assert |del |async "
-    r"|[A-Za-z_][\w.\[\]'\", ]{0,120}(?:: ?[\w.\[\], |]{1,60})? ?[-+*/|&]?= ?\S|[A-Za-z_][\w.]{0,80}\(|[)\]}]|\"\"\"|\'\'\'"
+    r"|[A-Za-z_][\w.\[\]'\", ]{0,120}(?:: ?[\w.\[\], |]{1,60})? ?[-+*/|&]?= ?[^\s=]|[A-Za-z_][\w.]{0,80}\(|[)\]}]|\"\"\"|\'\'\'"
 )
+_JSON = re.compile(r"\{\s*(?:$|\"|//)")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|%\|")
 _INTRODUCES = re.compile(
@@ -75,6 +77,7 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
+_OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
 _SHOWN_FILE = re.compile(
@@ -84,6 +87,7 @@ _CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
 #: Where a sentence may go on with a command: behind a colon, or within backticks.
 _QUOTES_COMMAND = re.compile(r"(?<!`)`(?!`)|[:：] {0,4}")
 _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
+_ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _OUTPUT = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
@@ -126,7 +130,11 @@ def is_page(log: Scanned) -> bool:
     texts = [excerpt.raw for excerpt in log.excerpts]
     if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
         return True
-    if any(sign in text for text in texts for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre")):
+    if any(
+        sign in text
+        for text in texts
+        for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n|---|", b"\n| --- |", b"\n|:--", b"\n| :--")
+    ):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
 
@@ -163,10 +171,16 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             index, previous = end, ""
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
-        begins = is_separate or _is_command(lines, index)
+        has_options = line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
+        begins = is_separate or has_options or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
-            yield Block(first + index, "\n".join(_rejoin_lines(lines[index:end])).rstrip(), named_file=_named_file(lines, index))
+            text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
+            while is_command and (following := _following_command(lines, end)):
+                text += lines[end:following]
+                end = _end_of_command(lines, following)
+                text += _rejoin_lines(lines[following:end])
+            yield Block(first + index, "\n".join(text).rstrip(), named_file=_named_file(lines, index))
             index, previous = end, lines[end - 1]
             continue
         if not _OUTPUT.search(line) and (command := _quoted_command(line)):
@@ -244,17 +258,11 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
     if _KEY.match(line):
         return _end_of_yaml(lines, index)
     if _PYTHON.match(line):
-        return _end_of_python(lines, index)
+        return _end_of_lines(lines, index, _PYTHON_LINE)
     if _SECTION.match(line):
-        end = index + 1
-        while end < len(lines) and _TOML.match(lines[end]):
-            end += 1
-        return end
-    if line.rstrip() == "{":
-        closing = next(
-            (end for end in range(index + 1, min(len(lines), index + 2000)) if lines[end][:1] not in ("", " ", "\t")), len(lines)
-        )
-        return closing + 1 if closing < len(lines) and lines[closing].rstrip() == "}" else index
+        return _end_of_lines(lines, index, _TOML)
+    if _JSON.match(line):
+        return _end_of_json(lines, index)
     if line[:1].strip() and (end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)):
         return end
     if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
@@ -283,12 +291,25 @@ def _end_of_command(lines: Sequence[str], index: int) -> int:
     return end
 
 
+def _following_command(lines: Sequence[str], end: int) -> int:
+    """The beginning of the command that continues the script ending here, with nothing but lines of shell between them; 0: none does."""
+    start = end
+    while start < min(end + VARIABLE_LINES, len(lines)) and lines[start].strip():
+        if _is_command(lines, start):
+            return start
+        if not _shell().match(lines[start]):
+            break
+        start += 1
+    return 0
+
+
 def _end_of_overrides(lines: Sequence[str], index: int) -> int:
-    """The end of overrides without a program, one a line; 0 for fewer than make a block."""
-    end = index
+    """The end of options or overrides without a program, one a line or all in one; 0 for fewer than make a block."""
+    end, count = index, 0
     while end < len(lines) and _OPTION.match(lines[end]):
+        count += max(1, len(_OPTIONS.findall(lines[end], 0, LINE)))
         end += 1
-    return end if end - index >= MIN_KEYS else 0
+    return end if count >= MIN_KEYS else 0
 
 
 def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
@@ -332,13 +353,30 @@ def _end_of_yaml(lines: Sequence[str], index: int) -> int:
     return last if key_count >= MIN_KEYS else index
 
 
-def _end_of_python(lines: Sequence[str], index: int) -> int:
-    """The end of a script without a fence: at the first line that is no Python; a comment (a heading looks like one) is not its last."""
+def _end_of_lines(lines: Sequence[str], index: int, may_follow: re.Pattern[str]) -> int:
+    """The end of a script or a TOML file without a fence: at the first line that may not follow, or at a command. A comment, which a
+    heading looks like, is not its last; a blank line and indented text behind one are the beginning of something else."""
     end = last = index
-    while end < len(lines) and _PYTHON_LINE.match(lines[end]):
+    while end < len(lines) and may_follow.match(lines[end]) and not _is_command(lines, end):
+        line = lines[end]
+        is_inside = line.strip() and line[0] in " \t"
+        if is_inside and not lines[end - 1].strip() and any(above.startswith("#") for above in lines[last:end]):
+            break
         end += 1
-        last = end if lines[end - 1].strip() and not lines[end - 1].startswith("#") else last
+        last = end if line.strip() and not line.startswith("#") else last
     return last
+
+
+def _end_of_json(lines: Sequence[str], index: int) -> int:
+    """The end of an object of JSON: where as many braces are closed as were opened; `index` if that is nowhere before the next object."""
+    depth = 0
+    for end in range(index, min(len(lines), index + OBJECT)):
+        if end > index and lines[end].startswith("{"):
+            break
+        depth += lines[end].count("{") - lines[end].count("}")
+        if depth <= 0:
+            return end + 1
+    return index
 
 
 # -- which blocks are configs
@@ -405,7 +443,7 @@ def _quoted_command(line: str) -> str:
         if _command().match(line, mark.end()) and _is_prose(line[: mark.start()]):
             command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
             if _HAS_OPTION.search(command):
-                return command
+                return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""
 
 
@@ -415,9 +453,10 @@ def _command() -> re.Pattern[str]:
     programs = rule_files.table("programs")
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"], *programs["tools"])))
     folder = r"(?:[\w.~/\\:-]{1,200}[/\\])?"
-    program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}python[\d.]{{0,6}}(?:\.exe)? {{1,8}}(?:-m |-u |\S{{1,200}}\.py)"
+    python = r"python[\d.]{0,6}(?:\.exe)? {1,8}(?:-m |-u |\S{1,200}\.py)"
+    program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}{python}|\./[\w./-]{{1,100}}\.py(?= )"
     prefix = r"(?:export |set |\$env:)?[A-Za-z_]\w{0,60} ?= ?\S{0,300}|nohup|sudo|env|time|uv run|poetry run|exec|call"
-    return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n {{0,16}})){{0,15}}(?:{program})")
+    return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n(?: {{0,16}}\n)? {{0,16}})){{0,15}}(?:{program})")
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 32 << 10  # characters of sentences that are read of one page
 MOST_SENTENCES = 1000  # of one page
+BEHIND = 8 << 10  # characters of sentences that speak of memory and are read behind those
 LONGEST = 2000  # characters of a line; a longer one is no sentence
 SHORT = 100  # characters of a line that answers the heading above it
 NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
@@ -38,7 +39,7 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
-_FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}|~{3,})")
+_FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
@@ -48,6 +49,15 @@ _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
 _ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PLACE = b'File "'
+_OF_MEMORY = re.compile(r"OOM|oom|emory|MEMORY|VRAM|vram|\b137\b|[Kk]illed|显存|内存")
+#: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
+_POST = re.compile(
+    r"@?(?P<who>[A-Za-z0-9][\w.-]{0,38})(?:\[bot\])?(?: · | )?(?:(?<= )(?:opened this issue|left a comment)|"
+    r"(?<= )(?:description|comment(?:ed)?|opened|replied)(?= (?:·|on [A-Z]|\d|[A-Z][a-z]{2} \d)))[^.!?]{0,60}$"
+)
+_POSTED = re.compile(r"(?:commented|opened|replied)(?: on [A-Z][\w ,]{3,20})?$")
+_OPENED = re.compile(r"\b(?:opened|description)\b")
+_LOGIN = re.compile(r"@?([A-Za-z0-9][\w.-]{0,38})$")
 _RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 
 
@@ -104,32 +114,51 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
 
 
 def _sentences_of_log(log: Scanned) -> tuple[list[Sentence], int]:
-    """The sentences of a page, and the line of the last one that is read where there are too many; 0: all are read."""
+    """The sentences of a page, and the line of the last one that is read where there are too many; 0: all are read. Behind that one only
+    those that speak of memory are."""
     sentences: list[Sentence] = []
-    size = 0
+    size, last, end = 0, 0, MOST
+
+    def is_read(line: str) -> bool:
+        return not last or _OF_MEMORY.search(line) is not None
+
     for excerpt in log.excerpts:
-        for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line):
+        for sentence in sentences_of(excerpt.raw.decode("utf-8", "replace"), excerpt.line, is_read):
             size += len(sentence.text)
-            if size > MOST or len(sentences) == MOST_SENTENCES:
-                return sentences, sentences[-1].line if sentences and is_page(log) else 0
-            sentences.append(sentence)
-    return sentences, 0
+            if not last and (size > MOST or len(sentences) == MOST_SENTENCES):
+                last, end = sentences[-1].line if sentences else sentence.line, size + BEHIND
+            if size > end:
+                return sentences, last if is_page(log) else 0
+            if not last or _OF_MEMORY.search(sentence.text):
+                sentences.append(sentence)
+    return sentences, last if is_page(log) else 0
 
 
-def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
-    """The sentences that a person wrote, fenced blocks, printed lines and commands left out. `first`: number of the first line."""
+def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = bool) -> Iterator[Sentence]:
+    """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
+    of the first line; `is_read`: whether a line is looked at."""
     fence, label, lead, is_title = "", "", "", first == 1
+    author, is_others, above = "", False, ""
     for number, quoted in enumerate(text.split("\n"), first):
         line = _QUOTE.sub("", quoted)
+        if not fence and (poster := _poster(line.strip(), above)):
+            author = poster if _OPENED.search(line) else author or poster
+            is_others = poster != author
+            continue
+        above = line.strip() or above
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
             continue
-        if fence or not line.strip() or len(line) > LONGEST:
+        is_named = is_title or not line.strip() or _LOGIN.match(line.strip()) or _HEADING.match(line)
+        author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
+        if fence or not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
         heading = _HEADING.match(line)
         if heading is None and _PRINTED.search(line):
             is_title, label = False, ""
+            continue
+        if is_others:
             continue
         plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
         lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
@@ -139,6 +168,15 @@ def sentences_of(text: str, first: int = 1) -> Iterator[Sentence]:
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _poster(line: str, above: str) -> str:
+    """Who wrote what stands below this line of a thread; "" for any other line."""
+    post = _POST.match(line)
+    if post is not None:
+        return post["who"]
+    login = _LOGIN.match(above) if _POSTED.match(line) else None
+    return login[1] if login else ""
 
 
 def _plain(line: str) -> str:
@@ -273,8 +311,9 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     for name, stated in claims.items():
         weight = max(claim.weight for claim in stated)
         best = [claim for claim in stated if claim.weight == weight]
-        longest = max(best, key=lambda claim: len(str(claim.value)))
-        if all(_agree(longest.value, claim.value) for claim in best):
+        agreeing = [claim for claim in stated if all(_agree(claim.value, other.value) for other in best)]
+        if agreeing:
+            longest = max(agreeing, key=lambda claim: len(str(claim.value)))
             facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
             if (name, longest.value) == ("hardware.count", 1):
                 facts.append(replace(facts[-1], name="parallel.world"))
@@ -353,7 +392,7 @@ def _values(rule: Mapping[str, Any], says: re.Pattern[str], text: str) -> Iterat
 def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     """A card's name, with its memory where that is written, and how many there are."""
     parts = match.groupdict()
-    name = parts["card"].strip(" -")
+    name = parts["card"].strip(" -").replace("-", " ")
     memory = re.sub(r"\D", "", parts.get("gb") or parts.get("gb2") or "")
     cards = _cards_named(name)
     if not cards and name[-1] in "sS":
@@ -372,7 +411,7 @@ def _is_card_number(match: re.Match[str]) -> bool:
     around = match.string[max(0, match.start() - 12) : match.end() + 12]
     return (
         match.groupdict().get("count") is not None
-        or re.search(r"卡|显|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?\b", around, re.IGNORECASE) is not None
+        or re.search(r"卡|显|我|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?(?![A-Za-z])", around, re.IGNORECASE) is not None
     )
 
 

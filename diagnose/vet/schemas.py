@@ -904,6 +904,8 @@ class Spelling(Row):
     shows: bool = False
     merged: bool = False
     depth: int = 0
+    scoped: bool = True
+    paired: bool = False
     telling: bool = False
     implies: dict[str, str] = {}
     unless: list[str] = []
@@ -921,8 +923,13 @@ class Lexicon(Row):
     containers: list[str]
     prefixes: list[str]
     endings: list[str]
+    switches: list[str]
+    negations: list[str]
     trains: str
     shows: str
+    trainings: list[str]
+    settings: list[str]
+    contents: list[str]
     values: list[str]
     generates: str
     learns: str

@@ -18,7 +18,7 @@ from diagnose.pipeline import explain
 #: Every case in one form with one kind of prose; in a sweep every case in all of them.
 CHOICES = [
     (name, form, prose)
-    for at, name in enumerate(folders())
+    for at, name in enumerate(filter(pages.is_no_page, folders()))
     for form_at, form in enumerate(pages.FORMS)
     for prose_at, prose in enumerate(pages.PROSE)
     if SWEEP or (form_at == at % len(pages.FORMS) and prose_at == at // len(pages.FORMS) % len(pages.PROSE))
@@ -49,6 +49,14 @@ YAML = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ncutoff_len: 4096\n"
         (f"yaml\nCopy code\n{YAML}", (3, YAML.rstrip())),
         (f"{YAML}\n### Reproduction\n\n- `version`: 2\n", (1, YAML.rstrip())),
         (f"```yaml\n{YAML}\nand then:\n\n```text\nx\n```\n", (2, YAML.rstrip())),
+        ("Config:\n\n" + '{"bf16": {"enabled": true},\n "stage": 3}\n\nAnd so on.\n', (3, '{"bf16": {"enabled": true},\n "stage": 3}')),
+        ("## train.py\n\nimport torch\n\nx = f(1)\n\n### Log\n\n  3%| | 1/2\n", (3, "import torch\n\nx = f(1)")),
+        ("## train.py\n\nimport torch\n\nx = f(1)\n\n### Versions\n\ntorch==2.1.0\n", (3, "import torch\n\nx = f(1)")),
+        ("## train.py\n\nimport torch\nx = 1\n\n### Run\n\nN=1 torchrun x.py\n", (3, "import torch\nx = 1")),
+        (
+            "N=1 torchrun a.py --b 1\n# then\nexport C=2\nN=2 torchrun d.py\n",
+            (1, "N=1 torchrun a.py --b 1\n# then\nexport C=2\nN=2 torchrun d.py"),
+        ),
         ("My script:\n\nimport torch\n\nx = f(\n    1,\n)\n\nIt prints this.\n", (3, "import torch\n\nx = f(\n    1,\n)")),
     ],
 )

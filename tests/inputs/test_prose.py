@@ -192,3 +192,13 @@ def test_a_large_page_is_read_in_time_and_says_where_reading_ends(unit: str) -> 
     assert time.process_time() - start < 1.5
     assert diagnosis.verdict.status == "suspected"
     assert [notice.witness.line < 6000 for notice in diagnosis.notices if notice.code == "prose_cut" and notice.witness]
+
+
+@pytest.mark.parametrize("size", [10, 4000])
+def test_a_failure_at_the_end_of_a_table_is_found_however_long_it_is(size: int) -> None:
+    """A page of nothing but rows is one a person wrote."""
+    rows = "".join(f"| step {number} | loss 2.1, at 20.1 GiB |\n" for number in range(size))
+    page = f"| field | value |\n|---|---|\n| card | RTX 3090 |\n{rows}| result | CUDA out of memory |\n"
+    diagnosis = diagnose.explain(page)
+    assert (diagnosis.verdict.status, diagnosis.events[0].evidence[0].line) == ("suspected", size + 4)
+    assert FactBook(diagnosis.facts).value("hardware.gpu") == "RTX3090-24GB"

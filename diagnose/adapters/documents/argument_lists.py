@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from diagnose import rule_files
@@ -81,7 +82,7 @@ def _launches_of(fields: dict[str, Any], text: str) -> list[Launch]:
     texts = [word for word in words if word.chars is not None and re.search(r"\s", word.text.strip())]
     if words and len(texts) == len(words):  # each is a command of its own, or several
         nested = [launch for word in texts if word.chars is not None for launch in text_launches(word.chars, env)]
-        return nested if any(map(starts_program, nested)) else []
+        return nested if any(starts_program(launch) or (launch.program and launch.flags) for launch in nested) else []
     return words_launches(words, env, text)
 
 
@@ -165,10 +166,18 @@ def join_option_lines(launches_: Sequence[Launch]) -> list[Launch]:
     return [replace(orphans[0], launcher="list", flags=flags, files=files, end=orphans[-1].end, orphan=False)]
 
 
+def _split(chars: Chars) -> list[Word]:
+    """The words of a variable's text that is all options; none of any other."""
+    if not chars.sure or not chars.text.lstrip().startswith("--"):
+        return []
+    return [chars.word(match.start(), match.end()) for match in islice(re.finditer(r"\S+", chars.text), _MAX_WORDS)]
+
+
 def unused_arrays(variables: Iterable[object], launches_: Sequence[Launch], text: str) -> list[Launch]:
-    """The options of arrays (MODEL_ARGS=(--num-layers 36 ...)) that no command of the script takes, as one launch: people paste the part of
-    a script that they changed. Empty where some script is started with options of its own."""
-    arrays = [words for words in variables if isinstance(words, list) and words and words[0].text.startswith("--")]
+    """The options of arrays (MODEL_ARGS=(--num-layers 36 ...)) and of texts (ARGS="--epochs 9 ...") that no command of the script takes, as
+    one launch: people paste the part of a script that they changed. Empty where some script is started with options of its own."""
+    lists = (_split(value) if isinstance(value, Chars) else value for value in variables)
+    arrays = [words for words in lists if isinstance(words, list) and words and words[0].text.startswith("--")]
     if not arrays or any(flag.key.startswith("--") and launch.program.endswith(".py") for launch in launches_ for flag in launch.flags):
         return []
     taken = {flag.pos for launch in launches_ for flag in launch.flags}

@@ -73,6 +73,8 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     for engine in framework_tables.engines():
         if any(word in launch.program for word in framework_tables.signs(engine)["commands"]):
             return framework_tables.table(engine)
+        if launch.launcher == "list" and any(flags.issuperset(keys) for keys in framework_tables.signs(engine).get("keys", ())):
+            return framework_tables.table(engine)
     if (called := _by_program(launch, flags)) is not None:
         return framework_tables.table(called)
     if not launch.launcher and not launch.program.endswith((".py", ".sh")):

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _PYTHON = lazy_compile(r"(?:^|\r)(?:from\s+[\w.]+\s+import\b|import\s+[A-Za-z_]\w*|def\s+\w+\(|class\s+\w+|@\w+)", re.MULTILINE)
 _SCRIPT = lazy_compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*(?:from[ \t]+[\w.]+[ \t]+import\b|import[ \t]+\w+[ \t]*(?:\r?\n|as\b|$))")
 _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
+#: `[ -f x ]` is a test of the shell, and `{ export A=1; ... }` a group of its commands.
+_JSON = lazy_compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{(?!\s{1,80}[A-Za-z_][\w./-]{0,80}[ \t]{1,8}[^\s:])|\[(?!\[?\s+-))", re.DOTALL)
 _PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 _SPACED = lazy_compile(r"^[A-Za-z_]\w* = ", re.MULTILINE)  # no assignment of a shell
 _WINDOWS = lazy_compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
@@ -47,7 +49,7 @@ def detect_form(text: str, is_known: IsKnown) -> Form:
         return "shell"
     if _TOML.search(text) and (form := _toml_form(text)):
         return form
-    if re.match(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{|\[(?!\[?\s+-))", text, re.DOTALL):  # `[ -f x ]` is a test of the shell
+    if _JSON.match(text):
         return "json"
     if _PYTHON.search(text):
         try:

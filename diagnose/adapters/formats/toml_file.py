@@ -22,6 +22,12 @@ _ERROR_PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 #: A dotted name of more parts than any config has: tomllib takes quadratic time for them.
 _TOO_MANY_PARTS = re.compile(r"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){128}")
 
+_LINE = re.compile(r"[^\n]+")
+#: A line of INI, which `configparser` reads: a section, a name with a value in no quotes, a comment.
+_INI = re.compile(
+    r"\s*(?:\[(?P<section>[^\[\]\"']{1,200})\]|(?P<name>[A-Za-z_][\w-]{0,80}) {0,40}[=:][ \t]*(?P<value>[^\s\"'\[{#;][^\"'#;]{0,400}?)?)?"
+    r"\s{0,100}(?:[#;].*)?"
+)
 #: A line of TOML, or of INI: a table header or an assignment.
 TOML_LINE = re.compile(rf"\[\[?{_PATH}\]\]?[ \t]*(?:#.*)?$|{_PATH}[ \t]*=")
 
@@ -42,12 +48,33 @@ class Reader:
 
     def leaves(self) -> list[Leaf]:
         """Every key in the order written. Raises Unreadable for what is not TOML, or too large."""
-        data = _load(self.text)
+        try:
+            data = _load(self.text)
+        except Unreadable:
+            if not self._read_ini():
+                raise
+            return self._leaves
         try:
             self._walk_document(data)
         except _OutOfStep:  # the file is valid TOML all the same: the leaves so far stand
             pass
         return self._leaves
+
+    def _read_ini(self) -> bool:
+        """Read the text as INI, whose values have no quotes: whether every line of it is one of INI's."""
+        section, seen = "", set[str]()
+        for line in _LINE.finditer(self.text):
+            match = _INI.fullmatch(line[0])
+            name = "" if match is None else f"{section}{match['name']}" if match["name"] else f"[{match['section'] or ''}]"
+            if match is None or name in seen:
+                return False
+            seen.update({name} - {"[]"})
+            if match["section"]:
+                section = f"{match['section'].strip().replace('.', '_')}."
+            elif match["value"]:
+                start, end = (line.start() + at for at in match.span("value"))
+                self._add_leaf(line.start(), name, self.text[start:end], start, end, "scalar")
+        return section != "" and len(self._leaves) > 1
 
     def _walk_document(self, data: Mapping[str, object]) -> None:
         pos, table = 0, ""

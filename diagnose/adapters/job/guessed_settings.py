@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from diagnose import rule_files
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf, Places, Unreadable, name_of
@@ -87,7 +88,8 @@ def guess_settings(
     """
     result = GuessedSettings()
     is_claimed = any(part.table.trainer or part.table.serves for part in parts)
-    texts = _own_settings(documents, programs) if is_claimed else _texts(documents, programs, printed)
+    asks_for_cards = book.value("run.cuda_devices") is not None
+    texts = _own_settings(documents, programs) if is_claimed else _texts(documents, programs, printed, asks_for_cards)
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
     names = {base_name(document.source.called or document.source.name) for document in documents}
@@ -140,13 +142,15 @@ def _notice(text: _Text, sentence: str, keys: Sequence[str]) -> Notice:
     return Notice("info", "config.guessed", message, Witness(text.name))
 
 
-def _texts(documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], printed: Sequence[Part]) -> Iterator[_Text]:
+def _texts(
+    documents: Sequence[OpenDocument], programs: Sequence[StartedProgram], printed: Sequence[Part], asks_for_cards: bool
+) -> Iterator[_Text]:
     for part in printed:
         yield _Text(part.name, "dump", part.text, part.leaves, 0, -1, part)
     for start in programs:
         launch = start.launch
-        if start.table is None and not launch.orphan and launch.program and launch.flags:
-            shown = lexicon.names_training(launch.program) + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
+        if start.table is None and not launch.orphan and launch.flags and (launch.program or launch.launcher == "list"):
+            shown = lexicon.names_training(launch.program) + asks_for_cards + lexicon.NEEDED * (launch.launcher in _TORCH_LAUNCHERS)
             yield _command(start, _options(start), shown)
     yield from _files(documents)
     for document in documents:
@@ -233,15 +237,19 @@ def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:
 
 def _variables(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:
     """The variables that a script sets for a program which reads its environment; none where a command of the script is read."""
-    if any(start.name == document.source.name and start.launch.program and start.launch.flags for start in programs):
+    chores = rule_files.table("programs")["others"]
+    own = [start.launch for start in programs if start.name == document.source.name and start.launch.flags]
+    if any(launch.program and launch.program.split()[0] not in chores for launch in own):
         return
     place = Places(document.text)
     leaves = []
     for match in islice(_VARIABLE.finditer(document.text), _MOST_VARIABLES):
         start, end = match.span("value")
         text = match["value"].strip("\"'")
-        if "$" not in text and "`" not in text:
-            leaves.append(Leaf(match["name"], text, match["value"], start, end, *place(start)))
+        is_sure = "$" not in text and "`" not in text
+        leaves.append(
+            Leaf(match["name"], text if is_sure else None, match["value"], start, end, *place(start), "scalar" if is_sure else "unsure")
+        )
     yield _Text(document.source.name, "shell", document.text, leaves, 0, 1)
 
 

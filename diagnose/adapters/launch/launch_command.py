@@ -155,7 +155,8 @@ def _shell_text(words: Sequence[Word]) -> Chars | None:
         return whole
     if words[0].text in SHELLS and len(words) > 2:
         index = next((position for position, word in enumerate(words[1:4], 1) if re.fullmatch(r"-[a-z]*c", word.text)), None)
-        return words[index + 1].chars if index is not None and index + 1 < len(words) else None
+        text = next((word for word in words[index + 1 :] if word.text != "--"), None) if index is not None else None
+        return text.chars if text is not None else None
     return None
 
 

@@ -25,11 +25,17 @@ NEEDED = 2
 ANY = "*"
 #: Values that switch something off. They say less than a key beside them that switches it on.
 _OFF = (False, "disabled", "none", "fp32")
-_WORD = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
+_WORD = lazy_compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z]{2})(?=[A-Z][a-z])|[^A-Za-z0-9]+")
 _HYDRA_DEFAULT = lazy_compile(r"defaults\.\d")
 _INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
-_HUB_NAME = lazy_compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*[A-Za-z][\w.-]*")
+_HUB_NAME = lazy_compile(
+    r"[A-Za-z0-9][\w.-]*/(?!\d{1,3}-|(?:checkpoint|ckpt|epoch|step|iter)[-_=]?\d)[\w.-]*[A-Za-z][\w.-]*"
+)  # DiT-XL/2-class: an architecture and its patches
 _SIZE = lazy_compile(r"(?<![\d.])\d{1,4}(?:\.\d)?[bBmM](?![A-Za-z])")
+_SIZED_NAME = lazy_compile(r"[A-Za-z][\w.]*[-_]\d{1,3}(?:\.\d{1,2})?[bB](?![A-Za-z0-9])")
+#: Endings of files of weights, of which a program that runs no model has no use.
+_WEIGHTS = (".ckpt", ".pth", ".safetensors")
+_MODEL_WORDS = frozenset(("path", "model", "llm", "checkpoint", "weights"))
 _FILE_ENDING = lazy_compile(r"\.(?:pt|pth|ckpt|bin|pkl|h5|onnx|yaml|yml|json|py|npz|tar|txt|msgpack)$")
 
 
@@ -139,14 +145,23 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
     return by_name
 
 
+@cache
+def _learning() -> frozenset[str]:
+    """Names of programs that learn: no other program accumulates gradients, has an optimizer or computes activations again."""
+    knobs = ("train.gradient_accumulation", "train.optimizer", "train.gradient_checkpointing")
+    return _names("learns") | {name for name, rows in _rows().items() if any(row.key.knob in knobs for row in rows)}
+
+
 def shows_training(text: str) -> bool:
     """Whether this is a library that nothing but a model's program imports, by its top-level name."""
     return text in _lexicon()["libraries"]
 
 
-def names_training(program: str) -> bool:
-    """Whether the name of a program says that it trains or runs a model."""
-    return not {word.lower() for word in _WORD.split(program.rpartition("/")[2])}.isdisjoint(_lexicon()["programs"])
+def names_training(program: str) -> int:
+    """How far the name of a program shows that it trains or runs a model: one that trains by its name as far as is needed."""
+    words = {word.lower() for word in _WORD.split(program.rpartition("/")[2])}
+    trains = not words.isdisjoint(_lexicon()["trainings"])
+    return NEEDED * trains or not words.isdisjoint(_lexicon()["programs"])
 
 
 def names_config(key: str) -> bool:
@@ -183,22 +198,56 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
-    named = [(leaf, _spelled(leaf.key)) for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key)]
+    own = (leaf for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key))
+    positive = (_positive(leaf) for leaf in (*own, *_switches(leaves)))
+    named = [(leaf, _spelled(leaf.key)) for leaf in positive]
     present = {spelling: "" for _, name in named for spelling in name.spellings}
     present.update(
         (spelling, leaf.text or leaf.written or ANY) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings
     )
-    generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_names("learns"))
+    generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_learning())
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
     shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
+    shown += max((_training_words(name) for _, name in named), default=0)
     texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
     shown += len(texts.intersection(_lexicon()["values"])) + NEEDED * ("cuda" in texts)
+    shown += any((leaf.text or "").endswith(_WEIGHTS) for leaf in leaves)
     if shown < NEEDED:
         return Guesses()
     result = _decided(candidates)
     result.read += _implied(result.read, candidates, present)
     return result
+
+
+def _positive(leaf: Leaf) -> Leaf:
+    """A switch that turns another's meaning round as that one: `no_amp: true` is `amp: false`. Such a leaf is read, never edited."""
+    block, dot, name = leaf.key.lstrip("-+").rpartition(".")
+    negation, *words = _words(name)[:9] or [""]
+    opposite = {"true": "false", "false": "true"}.get((leaf.text or "").lower())
+    if negation not in _lexicon()["negations"] or not words or opposite is None:
+        return leaf
+    return replace(leaf, key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
+
+
+def _switches(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
+    """Blocks that switch something on by being there, `fp16 = dict(loss_scale=512)`, with the place of their first key."""
+    keys = {leaf.key for leaf in leaves}
+    seen: set[str] = set()
+    for leaf in leaves:
+        block = leaf.key.rpartition(".")[0]
+        while block and block not in seen:
+            seen.add(block)
+            outer, _, name = block.rpartition(".")
+            if name in _lexicon()["switches"] and keys.isdisjoint(f"{block}.{key}" for key in _lexicon()["containers"]):
+                yield replace(leaf, key=block, text="true", written="", end=leaf.start, shape="scalar", items=())
+            block = outer
+
+
+def _training_words(name: _Name) -> int:
+    """How far a block or a class by its name shows that a model is trained: `TrainConfig` as far as is needed, `train` half way."""
+    trains = not name.path.isdisjoint(_lexicon()["trainings"])
+    return trains + (trains and not name.path.isdisjoint(_lexicon()["settings"])) * (NEEDED - 1)
 
 
 def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, str], generates: bool) -> Iterator[_Candidate]:
@@ -210,7 +259,9 @@ def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, str], generates: 
         for row in _rows().get(spelling, ()):
             scope = name.scope_of(spelling)
             knob = row.raw.get("evaluation") if scope == "evaluation" else row.key.knob
-            knob = row.raw.get("generating", knob) if generates else knob
+            knob = row.raw.get("generating", knob) if generates and scope != "training" else knob
+            if name.own_scopes and not row.raw.get("scoped", True):
+                continue
             if knob is None or not _holds(row, leaf, name.path | name.words if spelling == ANY else name.path, present):
                 continue
             value = _value(row, leaf)
@@ -230,6 +281,8 @@ def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, s
     if row.names("under") and not any(word in path for word in row.names("under")):
         return False
     if row.names("beside") and not any(present.get(name) for name in row.names("beside")):
+        return False
+    if row.raw.get("paired") and sum(name in present for name in row.raw["names"].split()) < 2:
         return False
     if not all(is_one_of(present.get(name, UNSET[0]), words) for name, words in row.where.items()):
         return False
@@ -266,8 +319,13 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
         return None
     if _HUB_NAME.fullmatch(text):
         return text if not sized or _SIZE.search(text) or model(text) is not None else None
-    is_named = not sized and text and (model(text) is not None or _SIZE.search(text.replace("\\", "/").rstrip("/").rpartition("/")[2]))
-    return text if is_named else None
+    *folders, last = text.replace("\\", "/").rstrip("/").split("/")
+    if last.lower() in _lexicon()["contents"] and folders:  # the folder above them has the model's name
+        last = folders[-1]
+    if sized:  # a folder of a key of any name: the key has to say that a model is there, the folder how large it is
+        is_model = folders and not _MODEL_WORDS.isdisjoint(_words(leaf.key.rpartition(".")[2])) and _SIZED_NAME.match(last)
+        return text if is_model else None
+    return text if text and (model(text) is not None or _SIZE.search(last)) else None
 
 
 def _largest(leaf: Leaf) -> Leaf:
@@ -348,6 +406,7 @@ def _spelled(key: str) -> _Name:
         spellings = [*([f"{'_'.join(block)}_{'_'.join(bare)}"] if block else ()), *spellings]
         if "_".join(own) in _lexicon()["containers"]:
             spellings += ["_".join(parts[-2]), *(["_".join(block)] if block else ())]
+            spellings += map("_".join, _shorter(block, slice(-1), -1, "settings"))
     for start in [bare, *_shorter(bare, slice(1, None), 0, "prefixes")]:
         spellings += ["_".join(start), *map("_".join, _shorter(start, slice(-1), -1, "endings"))]
     own_scopes = [word for word in own if word in _scopes()]

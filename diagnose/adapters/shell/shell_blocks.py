@@ -131,6 +131,9 @@ class BlockReader(WordReader):
         while self.pos < len(self.text) and self.text[self.pos] not in "\n;" and len(items) < MAX_WORDS:
             start = self.pos
             self.skip_blanks()
+            if self.text.startswith("#", self.pos):  # a comment
+                end = self.text.find("\n", self.pos)
+                self.pos = end if end >= 0 else len(self.text)
             if self.pos < len(self.text) and self.text[self.pos] not in "\n;":
                 items += self.read_words()
             self.pos += self.pos == start

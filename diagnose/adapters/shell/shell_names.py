@@ -68,7 +68,9 @@ class Expander:
         if char != "$":
             return None
         if text.startswith("$((", start) and (stop := text.find("))", start, start + _MAX_REFERENCE)) > 0:
-            return self._expand_arithmetic(stop)
+            return self._expand_arithmetic(start + 3, stop, stop + 2)
+        if text.startswith("$[", start) and (stop := text.find("]", start, start + _MAX_REFERENCE)) > 0:
+            return self._expand_arithmetic(start + 2, stop, stop + 1)
         if text.startswith("$(", start):
             return self._expand_substitution()
         if text.startswith("${", start):
@@ -84,10 +86,11 @@ class Expander:
         self.is_closed = self.is_closed and stop >= 0
         return stop if stop >= 0 else len(self.text)
 
-    def _expand_arithmetic(self, stop: int) -> Chars:
+    def _expand_arithmetic(self, first: int, last: int, end: int) -> Chars:
+        """`$((A * B))`, and `$[A * B]` as it was written before; the text between `first` and `last` is what is calculated."""
         start = self.pos
-        self.pos = stop + 2
-        value = evaluate(self.text[start + 3 : stop], self._known_value)
+        self.pos = end
+        value = evaluate(self.text[first:last], self._known_value)
         if value is None:
             return Chars.unknown(self.text[start + 1 : self.pos], start, self.pos)
         chars = Chars()

@@ -204,7 +204,7 @@ def _is_message(line_start: str, exception: str, message: Message) -> bool:
     """Whether the words are a printed message, not prose or source code that quotes one."""
     if exception or message.figures:
         return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
-    opening = line_start.strip()
+    opening = line_start.rstrip(" *").strip()  # a report of ComfyUI has its fields in bold
     return (not opening or opening[-1] in ":=\"'(") and not re.search(_QUOTED, opening)
 
 

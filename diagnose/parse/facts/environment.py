@@ -30,11 +30,11 @@ MOST = 64  # lines of each kind that are parsed
 _VERSIONED = lazy_compile(
     rb"(?<![\w./-])`?(?:[Pp]y[Tt]orch|[Tt]orch|[Tt]ransformers|[Aa]ccelerate|[Dd]eep[Ss]peed|peft|PEFT|trl|TRL|llamafactory"
     rb"|axolotl|openrlhf|OpenRLHF|vllm|vLLM|sglang|lmdeploy|ray|bitsandbytes|[Ll]iger[-_][Kk]ernel|flash[-_]attn|verl|ms[-_]swift|swift)`?"
-    rb"(?: version[^:\n]{0,16}: ?|==| ?: ?| {1,40}| @ )v?\d{1,6}\.\d"
+    rb"(?: version[^:\n]{0,16}: ?|==| {0,20}: ?| {1,40}| @ )v?\d{1,6}\.\d"
 )
 _CARD = lazy_compile(
     rb"GPU type: |, (?:NVIDIA|Tesla|AMD) [A-Z]"
-    rb"|GPU \d+(?:-\d+)?: |CUDA capacity: |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
+    rb"|GPU \d+(?:-\d+)?: |CUDA capacity: |Device: cuda:\d+ |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
     rb"|(?:\| {1,8}|\n)\d{1,3},? {1,8}(?:NVIDIA|Tesla) \w|/\|    (?:NVIDIA|Tesla|AMD) \w|\[\d{1,3}\] NVIDIA \w"
 )
 _CONFIG = lazy_compile(rb"Model config \w{1,80} \{")

@@ -1,0 +1,10 @@
+python fit.py ^
+--seed 7 ^
+--accelerator cuda ^
+--batch_size 6 ^
+--n_epochs 40 ^
+--lr 0.0003 ^
+--optimizer adam ^
+--network RetinaNetSmall ^
+--out_dir runs ^
+--eval_every 2 ^

@@ -1,0 +1,11 @@
+accelerate launch --multi_gpu scripts/train_clip_lora.py \
+--seed 5 \
+--height 256 --width 448 \
+--ddim_steps 30 \
+--frames 20 \
+--gradient_accumulation_steps 12 \
+--num_train_epochs 8 \
+--train_batch_size 2 \
+--val_batch_size 3 \
+--lr 0.0001 \
+--lora_rank 24

@@ -1,0 +1,5 @@
+optimizer = dict(type="AdamW", lr=2e-4, weight_decay=0.05)
+optimizer_config = dict(grad_clip=None, cumulative_iters=3)
+lr_config = dict(policy="step", warmup_iters=100, step=[10, 20])
+runner = dict(type="EpochBasedRunner", max_epochs=24)
+fp16 = dict(loss_scale=dict(init_scale=256))
