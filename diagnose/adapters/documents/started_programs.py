@@ -71,7 +71,7 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
         return None
     flags = {flag.name for flag in launch.flags}
     for engine in framework_tables.engines():
-        if any(word in launch.program for word in framework_tables.signs(engine)["commands"]):
+        if any(word in launch.program for word in framework_tables.signs(engine).get("commands", ())):
             return framework_tables.table(engine)
     if (called := _by_program(launch, flags)) is not None:
         return framework_tables.table(called)

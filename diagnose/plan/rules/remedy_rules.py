@@ -57,8 +57,8 @@ class Rule:
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
     advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
-    and nothing is trained. `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit.
-    `host_at`: the fact that holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the
+    and nothing is trained. `programs`: what to do in the words of a program (run.program) instead of `do`. `at`: the fact that holds the
+    bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the
     question for each.
     """
 
@@ -86,10 +86,15 @@ class Rule:
     popular: bool
     alone: Text | None
     do: Text | None
+    programs: Mapping[str, Text]
     command: Text | None
     asks: tuple[tuple[str, Text], ...]
     references: tuple[str, ...]
     ours: bool = False  # shipped with the manual; a user's own rule has no page
+
+    def words(self, program: str | None) -> Text | None:
+        """What to do by hand, as this program calls it."""
+        return self.programs.get(program, self.do) if program is not None else self.do
 
     @property
     def url(self) -> str:
@@ -204,6 +209,7 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         popular=data.get("popular") == "enabled",
         alone=_build_text(data["alone"]) if "alone" in data else None,
         do=_build_text(data["do"]) if "do" in data else None,
+        programs={name: _build_text(text) for name, text in data.get("programs", {}).items()},
         command=_build_text(data["command"]) if "command" in data else None,
         asks=tuple((fact, _build_text(why)) for fact, why in data.get("asks", {}).items()),
         references=tuple(data.get("references", ())),
