@@ -58,8 +58,8 @@ class Rule:
     advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
     and nothing is trained. `programs`: what to do in the words of a program (run.program) instead of `do`. `at`: the fact that holds the
-    bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the
-    question for each.
+    bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that holds the host memory it takes
+    if no ledger does. `asks`: facts on which its effect depends, with the question for each.
     """
 
     id: str
