@@ -45,6 +45,10 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
     if (program := _program(regime, book, event, sources)) is not None:
         yield program
+        if (
+            sees := next((row["sees"] for row in _rules()["programs"] if row["program"] == program.value and "sees" in row), None)
+        ) is not None:
+            yield Fact("run.sees", sees, "derived", program.witness)
     if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
     if regime == "serve" and book.word("log.role") is None:

@@ -568,6 +568,7 @@ class ProgramSigns(Row):
     engine: str = ""
     also: list[str] = []
     speaks: bool = True
+    sees: str = ""
 
 
 class Regime(Row):

@@ -74,7 +74,7 @@ def is_conditional(rule: Rule, job: Job) -> bool:
 def without_key(rule: Rule, job: Job) -> Refusal | None:
     """The framework has no key for it, or one that has no effect beside the other settings. A key in a file that was not given, or a file
     of another kind without it, says nothing."""
-    by_hand = rule.words(job.book.word("run.program")) is not None or rule.effort == "hardware"  # no key says how many cards a job is given
+    by_hand = rule.words(job.book) is not None or rule.effort == "hardware"  # no key says how many cards a job is given
     if rule.turns is None or by_hand or is_settable(rule, job):
         return None
     framework = job.book.word("train.framework")

@@ -137,7 +137,7 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
 
 def done_by(rule: Rule, job: Job) -> Text | None:
     """What to do where no key is turned, in the words of the program that failed where the rule has them; None where a key is turned."""
-    text = rule.words(job.book.word("run.program"))
+    text = rule.words(job.book)
     return None if text is None else fill_facts(text, job)
 
 
