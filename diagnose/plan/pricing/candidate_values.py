@@ -170,7 +170,7 @@ def weights_share(bench: Bench) -> float:
     """The share of the card that an engine's weights take, below which it does not start: in 16 bits, but no more than the log shows
     allocated (weights may be stored in fewer); 0 if unknown."""
     parameters, capacity = bench.book.count("model.total_params"), bench.book.size("log.capacity") or bench.book.size(CAPACITY)
-    quantised = bench.book.word("model.quantization") not in (None, "none")
+    quantised = any(bench.book.word(name) not in (None, "none") for name in ("model.quantization", "rollout.quantization"))
     if parameters is None or capacity is None or not capacity.bytes or quantised:
         return 0
     weights, allocated = 2 * parameters / (bench.book.count("rollout.tensor_parallel") or 1), bench.book.size("log.allocated")
