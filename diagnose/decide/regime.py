@@ -19,6 +19,9 @@ from diagnose.parse.text import lazy_re
 #: Decibans that the best regime must have, and lead the next by; below them the regime is unknown.
 LEAST, LEAD = 10, 5
 
+#: What the name of a program speaks for its regime.
+NAMED = 20
+
 #: Regimes that learn, and those that are known to learn nothing.
 LEARNING, IDLE = frozenset(("train", "rl")), ("infer", "serve", "generate_media")
 
@@ -40,10 +43,39 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
         regime, witness = decided(scores(book, event, sources))
         if event is not None or regime != "unknown":
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
+    if (program := _program(regime, book, event, sources)) is not None:
+        yield program
+        if (
+            sees := next((row["sees"] for row in _rules()["programs"] if row["program"] == program.value and "sees" in row), None)
+        ) is not None:
+            yield Fact("run.sees", sees, "derived", program.witness)
     if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
     if regime == "serve" and book.word("log.role") is None:
         yield derived_fact("log.role", "engine", f"run.regime = {regime}")
+
+
+def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Fact | None:
+    """The fact `run.program`: the program of this regime that the traceback shows, else whose words stand in log, page or files (the first
+    row of rules/regimes that fits), else the engine that is known to run."""
+    engine = book.fact("rollout.engine")
+    known = engine is not None and engine.value not in (None, "none", "hf")
+    rows = [row for row in _rules()["programs"] if regime in row["regimes"] and not (known and engine and row["engine"] != engine.value)]
+    frames = [frame.file.replace("\\", "/") for frame in event.frames] if event is not None else []
+    for row in rows:
+        if "file" in row and event is not None and any(lazy_re.matches_pattern(row["file"], file) for file in frames):
+            return Fact("run.program", row["program"], "derived", event.evidence[:2][-1])
+    words = {fact.value: fact.witness for fact in book.all("run.word")}
+    texts = [(source.name, source.data[:_SEARCHED]) for source in sources]
+    for row in rows:
+        for word in row.get("words", ()):
+            if word in words:
+                return Fact("run.program", row["program"], "derived", words[word])
+            if (named := next((name for name, text in texts if word.encode() in text), None)) is not None:
+                return Fact("run.program", row["program"], "derived", Witness(named, key=word))
+    if known and engine is not None and regime == "serve":
+        return Fact("run.program", engine.value, "derived", engine.witness)
+    return None
 
 
 def decided(evidence: Mapping[str, Mapping[str, Evidence]]) -> tuple[str, Witness | None]:
@@ -119,12 +151,21 @@ def _compiled() -> dict[str, Any]:
     settings: dict[str, list[Any]] = {}
     frames: list[Any] = []
     signs: list[Any] = []
+    programs: list[Any] = []
     for rule in rule_files.table("regimes").values():
         regime = rule["regime"]
         for table, kind in ((words, "words"), (settings, "settings")):
             for weight, names in rule.get(kind, {}).items():
                 for name in names:
                     table.setdefault(name, []).append((regime, int(weight)))
+        for row in rule.get("programs", ()):
+            programs.append({"engine": row["program"], **row, "regimes": [regime, *row.get("also", ())]})
+            if not row.get("speaks", True):
+                continue
+            for word in row.get("words", ()):
+                words.setdefault(word, []).append((regime, NAMED))
+            if "file" in row:
+                frames.append((regime, NAMED, {"file": row["file"]}))
         frames += [(regime, int(weight), row) for weight, rows in rule.get("frames", {}).items() for row in rows]
         signs += [(regime, sign["weight"], [to_data(parse(line)) for line in sign["when"]]) for sign in rule.get("signs", ())]
-    return {"words": words, "settings": settings, "frames": frames, "signs": signs}
+    return {"words": words, "settings": settings, "frames": frames, "signs": signs, "programs": programs}

@@ -45,6 +45,10 @@ def _change(entry: Entry, address: PageAddress) -> Iterator[Block]:
         yield Paragraph(rule_text(raw["background"], lang))
     if "do" in raw:
         yield Paragraph(("" if raw["turns"] == "none" else tr("by_hand", lang)) + rule_text(raw["do"], lang))
+    if "programs" in raw:
+        yield Items(
+            tuple(f"{framework_tables.display_name(name).to(lang)}: {rule_text(text, lang)}" for name, text in raw["programs"].items())
+        )
     if "alone" in raw:
         yield Paragraph(rule_text(raw["alone"], lang))
     if "command" in raw:

@@ -111,6 +111,7 @@ class Remedy(Row):
     already: list[str] = []
     relieves: str = ""
     do: Both | None = None
+    programs: dict[str, Both] = {}
     command: str | Both = ""
     saves: str | AtMost = ""
     price: Price
@@ -559,6 +560,18 @@ class RegimeSign(Row):
     when: list[str]
 
 
+class ProgramSigns(Row):
+    """What shows that a program ran: words, and files of a traceback (a pattern)."""
+
+    program: str
+    words: list[str] = []
+    file: str = ""
+    engine: str = ""
+    also: list[str] = []
+    speaks: bool = True
+    sees: str = ""
+
+
 class Regime(Row):
     """Evidence for a kind of program, by its weight in decibans: diagnose/decide/regime.py."""
 
@@ -567,6 +580,7 @@ class Regime(Row):
     frames: dict[int, list[RegimeFrame]] = {}
     settings: dict[int, list[str]] = {}
     signs: list[RegimeSign] = []
+    programs: list[ProgramSigns] = []
 
 
 class OnlyIn(Row):

@@ -176,7 +176,7 @@ CHECKS = {
     "TensorRT-LLM": Check(
         "Executor creation failed due to insufficient GPU memory.\n\nThe following component could not be created: KV cache\n"
         "Total GPU memory (GiB): {b}\nFree GPU memory before component creation attempt (GiB): {a}\n",
-        *("other", "kv_cache", "none"),
+        *("cuda_driver", "kv_cache", "none"),
         {"capacity": "b", "free": "a"},
         {},
     ),

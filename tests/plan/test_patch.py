@@ -94,6 +94,7 @@ FILES = {
     "sglang.yaml": "# mine\nmodel-path: a/b\nmem-fraction-static: 0.8 # kept\ncontext-length: 512\n",
     "sglang.sh": "python3 -m sglang.launch_server --model-path a/b --mem-fraction-static 0.8 \\\n  --tp-size 2\n",
     "lmdeploy.sh": "lmdeploy serve api_server a/b --session-len 512 \\\n  --tp 2\n",
+    "llamacpp.sh": "llama-server -m a.gguf --ctx-size 512 \\\n  --parallel 2\n",
     "tgi.sh": "text-generation-launcher --model-id a/b \\\n  --num-shard 2\n",
     "slime.sh": "python3 train.py --hf-checkpoint a/b --rollout-batch-size 2 \\\n  --rollout-max-response-len 64\n",
     "torchtune.yaml": "model:\n  _component_: torchtune.models.llama3.llama3_8b\n"

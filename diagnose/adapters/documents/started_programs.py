@@ -71,7 +71,7 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
         return None
     flags = {flag.name for flag in launch.flags}
     for engine in framework_tables.engines():
-        if any(word in launch.program for word in framework_tables.signs(engine)["commands"]):
+        if any(word in launch.program for word in framework_tables.signs(engine).get("commands", ())):
             return framework_tables.table(engine)
         if launch.launcher == "list" and any(flags.issuperset(keys) for keys in framework_tables.signs(engine).get("keys", ())):
             return framework_tables.table(engine)

@@ -161,9 +161,11 @@ def _regime_words(pages: Sequence[Page]) -> Iterator[Fact]:
 
 @cache
 def _words_of_regimes() -> tuple[tuple[bytes, ...], ...]:
-    """The words of rules/regimes, those of one regime and weight together."""
+    """The words of rules/regimes, those of one regime and weight together, and those of one program."""
     rules = rule_files.table("regimes").values()
-    return tuple(tuple(word.encode() for word in words) for rule in rules for words in rule.get("words", {}).values())
+    groups = [words for rule in rules for words in rule.get("words", {}).values()]
+    groups += [row["words"] for rule in rules for row in rule.get("programs", ()) if "words" in row]
+    return tuple(tuple(word.encode() for word in words) for words in groups)
 
 
 def _rows_present(pages: Sequence[Page]) -> list[LineRow]:

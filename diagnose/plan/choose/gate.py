@@ -23,7 +23,7 @@ from diagnose.decide.regime import LEARNING
 from diagnose.facts import Fact, Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.editability import has_unwritable_key, is_for_another_trainer, is_generic, is_settable, why_ineffective
-from diagnose.plan.edits.sentences import fact_name, fill_facts, source_text, value_text
+from diagnose.plan.edits.sentences import engine_of, fact_name, fill_facts, source_text, value_text
 from diagnose.plan.pricing.candidate_values import goes_the_way, value_for
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.rules.remedy import Rejected
@@ -74,11 +74,11 @@ def is_conditional(rule: Rule, job: Job) -> bool:
 def without_key(rule: Rule, job: Job) -> Refusal | None:
     """The framework has no key for it, or one that has no effect beside the other settings. A key in a file that was not given, or a file
     of another kind without it, says nothing."""
-    by_hand = rule.do is not None or rule.effort == "hardware"  # no key says how many cards a job is given
+    by_hand = rule.words(job.book) is not None or rule.effort == "hardware"  # no key says how many cards a job is given
     if rule.turns is None or by_hand or is_settable(rule, job):
         return None
     framework = job.book.word("train.framework")
-    if has_unwritable_key(rule.turns, job):
+    if has_unwritable_key(rule.turns, job) or (engine_of(rule.turns, job.book) is not None and not job.documents):
         return Refusal()
     if framework is not None and job.true(rule.where) is True:
         said = why_ineffective(rule, job)

@@ -18,7 +18,7 @@ from diagnose.facts import Fact, Value, declared, typed
 from diagnose.phrases import phrase, same
 from diagnose.plan.choose.evaluation import freed, offered
 from diagnose.plan.edits.editability import edits_of
-from diagnose.plan.edits.sentences import fill_facts, why_saves
+from diagnose.plan.edits.sentences import done_by, fill_facts, why_saves
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.saving import Saving
 from diagnose.plan.rules.remedy import Edit, Rejected
@@ -125,7 +125,7 @@ def repaired(rule: Rule, job: Job) -> Offer | None:
         call = job.calls.get(rule.remedy)
         if call is None:
             return None
-        why = call.cause.put_right or fill_facts(rule.do or rule.title, job)
+        why = call.cause.put_right or (done_by(rule, job) or fill_facts(rule.title, job))
         return offered(rule, job, {}, None, None, "unknown", why)
     saving = job.bench.saving(changes) if job.bench.trust in ("full", "short") else None
     real = saving if saving is not None and saving.bytes.bytes > job.bench.noticeable and not saving.supposed else None

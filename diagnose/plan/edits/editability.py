@@ -13,6 +13,7 @@ from diagnose.facts import FactBook, Value, declared
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import Text
 from diagnose.plan.edits import env_edits, knob_edits
+from diagnose.plan.edits.sentences import engine_of
 from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text, contradictions
 from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, candidates, with_companions
@@ -46,8 +47,11 @@ def is_settable(rule: Rule, job: Job) -> bool:
     if entry is None or not entry.is_knob or env_edits.is_allocator_knob(entry.name) or is_own_script(job):
         return True
     if not job.documents:
-        name = job.book.word("train.framework")
+        engine = engine_of(entry.name, job.book)
+        name = engine or job.book.word("train.framework")
         spellings = framework_tables.table(name).of(entry.name) if name in framework_tables.names() else ()
+        if engine is not None and not spellings:
+            return False
         keys = [key for key in spellings if key.key]  # a spelling without a key is a default that no key changes
         words = {*rule.to.values} if rule.to.aim == "list" else set()
         return not spellings or any(not words or not key.values or {*map(str, key.values.values())} & words for key in keys)

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from diagnose.adapters.schema import framework_tables
 from diagnose.budget.model.ledger import Host, Ledger
 from diagnose.decide.verdict_wording import fill, shown
-from diagnose.facts import Fact, Value, declared
+from diagnose.facts import Fact, FactBook, Value, declared
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.value_spelling import word_for
 from diagnose.plan.pricing.context import USUAL, Job
@@ -125,14 +125,28 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
     if frees is not None:
         return phrase("plan.frees", saves=show(frees.bytes))
     call = job.calls.get(rule.remedy)
-    if rule.do is not None:
+    if (do := done_by(rule, job)) is not None:
         own = call.cause.put_right if call is not None and call.listed == 0 else None  # the line that its first remedy mends
-        return join_texts(own, Text(" ", ""), fill_facts(rule.do, job)) if own is not None else fill_facts(rule.do, job)
+        return join_texts(own, Text(" ", ""), do) if own is not None else do
     if call is None:
         return phrase("plan.not_priced")
     if call.cause.rule == USUAL:
         return phrase("plan.usual_why")
     return phrase("plan.eases_cause", cause=call.cause.title)
+
+
+def done_by(rule: Rule, job: Job) -> Text | None:
+    """What to do where no key is turned, in the words of the program that failed where the rule has them; None where a key is turned."""
+    text = rule.words(job.book)
+    return None if text is None else fill_facts(text, job)
+
+
+def engine_of(knob: str, book: FactBook) -> str | None:
+    """The engine whose table says how this knob of engines is spelled: the program that serves, or what it runs inside."""
+    if not knob.startswith("rollout."):
+        return None
+    words = (book.word("run.program"), book.word("rollout.engine"))
+    return next((word for word in words if word in framework_tables.engines()), None)
 
 
 def keys_text(name: str, framework: str | None, most: int = 2) -> Text | None:
@@ -148,7 +162,7 @@ def keys_text(name: str, framework: str | None, most: int = 2) -> Text | None:
 def key_hint(rule: Rule, job: Job) -> Text | None:
     """The key that sets a remedy for which no edit is shown; for an unknown framework that of the most general one as an example,
     where something shows that it runs."""
-    if rule.turns is None or rule.do is not None:
+    if rule.turns is None or done_by(rule, job) is not None:
         return None
     framework, general = job.book.word("train.framework"), framework_tables.of_role("general")
     runs = f"version.{general}" in job.book or f"{general}/" in (job.book.word("log.frame") or "")
@@ -159,10 +173,10 @@ def key_hint(rule: Rule, job: Job) -> Text | None:
 def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
     """The key and value that set a remedy for which no file was given; None where the framework has no key that can express it."""
     value = changes.get(rule.turns or "")
-    if value is None or rule.turns is None or rule.do is not None:
+    if value is None or rule.turns is None or done_by(rule, job) is not None:
         return None
     book = job.book
-    framework = book.word("rollout.engine") if rule.turns.startswith("rollout.") and not job.documents else book.word("train.framework")
+    framework = (None if job.documents else engine_of(rule.turns, book)) or book.word("train.framework")
     if framework not in framework_tables.names():
         return None
     trainer = framework_tables.table(framework)

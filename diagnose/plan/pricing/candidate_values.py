@@ -167,12 +167,16 @@ def free_share(bench: Bench) -> float:
 
 
 def weights_share(bench: Bench) -> float:
-    """The share of the card that an engine's 16-bit weights take, below which it does not start; 0 if unknown."""
+    """The share of the card that an engine's weights take, below which it does not start: in 16 bits, but no more than the log shows
+    allocated (weights may be stored in fewer); 0 if unknown."""
     parameters, capacity = bench.book.count("model.total_params"), bench.book.size("log.capacity") or bench.book.size(CAPACITY)
-    quantised = bench.book.word("model.quantization") not in (None, "none")
+    quantised = any(bench.book.word(name) not in (None, "none") for name in ("model.quantization", "rollout.quantization"))
     if parameters is None or capacity is None or not capacity.bytes or quantised:
         return 0
-    return 2 * parameters / (bench.book.count("rollout.tensor_parallel") or 1) / capacity.bytes
+    weights, allocated = 2 * parameters / (bench.book.count("rollout.tensor_parallel") or 1), bench.book.size("log.allocated")
+    if allocated is not None and weights > allocated.high:
+        return 0
+    return weights / capacity.bytes
 
 
 def share_with(now: float, choice: Choice, bench: Bench) -> float:

@@ -13,7 +13,7 @@ from diagnose import rule_files
 from diagnose.decide.expression import Comparison, comparison_of, names, parse, parse_sum, to_data
 from diagnose.decide.rule_loader import documents
 from diagnose.errors import UserError, user_error
-from diagnose.facts import require_declared
+from diagnose.facts import FactBook, require_declared
 from diagnose.phrases import Text, same
 
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
@@ -57,9 +57,9 @@ class Rule:
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
     advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
-    and nothing is trained. `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit.
-    `host_at`: the fact that holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the
-    question for each.
+    and nothing is trained. `programs`: what to do in the words of a program (run.program) or trainer (train.framework) instead of `do`.
+    `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that
+    holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the question for each.
     """
 
     id: str
@@ -86,10 +86,16 @@ class Rule:
     popular: bool
     alone: Text | None
     do: Text | None
+    programs: Mapping[str, Text]
     command: Text | None
     asks: tuple[tuple[str, Text], ...]
     references: tuple[str, ...]
     ours: bool = False  # shipped with the manual; a user's own rule has no page
+
+    def words(self, book: FactBook) -> Text | None:
+        """What to do by hand, as the program or trainer of this job calls it."""
+        names = (book.word("run.program"), book.word("train.framework")) if self.programs else ()
+        return next((self.programs[name] for name in names if name is not None and name in self.programs), self.do)
 
     @property
     def url(self) -> str:
@@ -204,6 +210,7 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         popular=data.get("popular") == "enabled",
         alone=_build_text(data["alone"]) if "alone" in data else None,
         do=_build_text(data["do"]) if "do" in data else None,
+        programs={name: _build_text(text) for name, text in data.get("programs", {}).items()},
         command=_build_text(data["command"]) if "command" in data else None,
         asks=tuple((fact, _build_text(why)) for fact, why in data.get("asks", {}).items()),
         references=tuple(data.get("references", ())),

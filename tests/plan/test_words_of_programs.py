@@ -1,0 +1,54 @@
+"""A program is told what to do in its own words: no answer has an option, key or variable that another program has."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+import pytest
+from cases import CORPUS, diagnosed
+
+from diagnose.adapters.schema import framework_tables
+from diagnose.plan.rules.remedy_rules import rules
+
+#: Options, variables and names of settings in a sentence.
+NAME = re.compile(r"--[a-z][\w-]+|\b[A-Z]{2,}(?:_[A-Z]+)+\b|\b[a-z]+(?:_[a-z]+)+\b")
+
+
+def names_of_programs() -> dict[str, set[str]]:
+    """By name that stands in the words of a remedy for one program: the programs that have it."""
+    found = defaultdict(set)
+    for rule in rules():
+        for program, text in rule.programs.items():
+            for name in NAME.findall(text.en):
+                found[name].add(program)
+    return found
+
+
+def own_names(program: str) -> set[str]:
+    if program not in framework_tables.names():
+        return set()
+    plain = {key.strip("-").replace("-", "_") for key in framework_tables.known(program)}
+    return plain | {f"--{name}" for name in plain} | {f"--{name.replace('_', '-')}" for name in plain}
+
+
+def cases_of_programs() -> list[str]:
+    return [folder.name for folder in sorted(CORPUS.iterdir()) if (folder / "expected.yaml").is_file()]
+
+
+@pytest.mark.parametrize("name", cases_of_programs())
+def test_no_answer_has_words_of_another_program(name: str) -> None:
+    diagnosis = diagnosed(name)
+    program = next((str(fact.value) for fact in diagnosis.facts if fact.name == "run.program"), None)
+    if program is None:
+        return
+    known = names_of_programs()
+    told = [text for remedy in diagnosis.outcome.remedies for text in (remedy.title.en, remedy.why.en)]
+    strange = {word for text in told for word in NAME.findall(text) if word in known and program not in known[word]} - own_names(program)
+    assert not strange, f"{program}: {sorted(strange)}"
+
+
+def test_the_two_languages_name_the_same() -> None:
+    for rule in rules():
+        for program, text in rule.programs.items():
+            assert set(NAME.findall(text.en)) == set(NAME.findall(text.zh)), (rule.id, program)
