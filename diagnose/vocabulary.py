@@ -23,6 +23,13 @@ def regimes_of(remedy: str) -> frozenset[str] | None:
 
 
 @cache
+def phases_of(remedy: str) -> frozenset[str] | None:
+    """The phases in which a remedy helps a program that trains; None: all."""
+    rows = rule_files.table("vocabulary")["at_phase"]
+    return next((frozenset(row["phases"]) for row in rows if remedy in row["remedies"]), None)
+
+
+@cache
 def releases() -> Mapping[str, str]:
     """The remedy of a release known to be bad, by the way out of it: upgrade or downgrade."""
     return MappingProxyType(rule_files.table("vocabulary")["releases"])

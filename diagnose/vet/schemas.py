@@ -573,6 +573,11 @@ class OnlyIn(Row):
     remedies: list[str]
 
 
+class AtPhase(Row):
+    phases: list[str]
+    remedies: list[str]
+
+
 class Vocabulary(Row):
     version: int
     status: dict[str, str]
@@ -588,6 +593,8 @@ class Vocabulary(Row):
     remedy: dict[str, list[str]]
     only_in: list[OnlyIn]
     needs_evidence: list[str]
+    at_phase: list[AtPhase]
+    kind_of_samples: dict[str, list[str]]
     opposites: list[list[str]]
     over_cards: list[str]
     own_scripts: list[str]

@@ -29,6 +29,9 @@ from diagnose.plan.questions.unsettled_rules import unsettled
 from diagnose.plan.rules import remedy_rules
 from diagnose.plan.rules.remedy import Outcome, Rejected
 
+#: Fewer remedies than these are hardly a choice, and a cause of less of the card than this leaves open what filled it.
+FEW, MOST = 3, 0.5
+
 
 def make(
     book: FactBook,
@@ -52,7 +55,7 @@ def make(
         job.listen(lowering)
     offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
-    if usual:
+    if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
     tried = {fact.value for fact in book.all("report.tried")}
     offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried)
@@ -70,6 +73,15 @@ def make(
         faults=(*unread, *faults),
         usual=usual and bool(offers) and base_rates.is_usual(offers[0]),
     )
+
+
+def is_thin(offers: Sequence[Offer], job: Job) -> bool:
+    """Whether the causes call for hardly a choice, and account for so little that nobody knows whether it is enough: what helps most often
+    then stands behind it."""
+    shown = [offer for offer in offers if offer.leads and not offer.spare]
+    sure = any(offer.fits in ("yes", "likely") for offer in shown)
+    shares = [cause.share for cause in job.judgement.causes if not cause.also_true and cause.share is not None]
+    return 0 < len(shown) < FEW and not sure and not job.on_host and bool(shares) and max(shares) < MOST
 
 
 def closing(offers: Sequence[Offer], draft: Draft | None, job: Job) -> tuple[list[Offer], list[Rejected]]:

@@ -9,11 +9,15 @@ from diagnose import rule_files, vocabulary
 from diagnose.decide import hypotheses
 from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
+from diagnose.facts import FactBook
 from diagnose.phrases import phrase, same
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
 #: How many remedies the list has, and how many are tried for it.
 ENTRIES, TRIED = 3, 20
+
+#: Fewer tokens, pixels or frames, whichever a sample has.
+SAMPLES = "smaller_samples"
 
 #: Where nobody knows the regime: what to try if it trains, and if it does not.
 EITHER = ("train", "infer")
@@ -32,8 +36,18 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
     found = {}
     for regime in regimes:
         book = job.book if regime == job.regime else job.book.changed({"run.regime": regime})
-        found[regime] = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
+        rate = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
+        found[regime] = _of_any_sample(rate, job.book)
     return found
+
+
+def _of_any_sample(rate: Mapping[str, float], book: FactBook) -> dict[str, float]:
+    """The rates with those of a shorter length credited to smaller samples of whatever kind, where nothing shows that a sample has one."""
+    kinds: Mapping[str, Sequence[str]] = rule_files.table("vocabulary")["kind_of_samples"]
+    credited = dict(rate)
+    for word in [word for word, signs in kinds.items() if word in rate and all(book.value(sign) is None for sign in signs)]:
+        credited[SAMPLES] = max(credited.get(SAMPLES, 0.0), credited.pop(word))
+    return dict(sorted(credited.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str, float]:
@@ -89,7 +103,11 @@ def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:
-    """Whether it answers something that evidence would have to show, and no rule for this regime proposes it all the same."""
+    """Whether it helps at another phase than that of the failure, or answers something that evidence would have to show, and no rule for
+    this regime proposes it all the same."""
+    phases = vocabulary.phases_of(offer.id) if job.trains else None
+    if phases is not None and hypotheses.phase(job.book) not in phases:
+        return True
     of_regime = any(name == "run.regime" for line in offer.rule.where for name in line.names)
     nobody_knows = job.book.word("train.framework") is None and job.regime in vocabulary.having("own_scripts")
     if nobody_knows and not offer.remedy.edits and offer.id not in vocabulary.having("any_program"):
