@@ -1057,6 +1057,9 @@ class Prose(Row):
     trains: list[str]
     tries: str
     tried: list[TriedClause]
+    works: str
+    works_unless: str
+    helped: list[TriedClause]
 
 
 # -- settings without effect, and what the ledger knows

@@ -24,6 +24,9 @@ from diagnose.ternary import Truth
 #: The rule of the verdict that calls for what helps most often in a regime (plan/choose/base_rates.py).
 USUAL = "base-rates"
 
+#: The rule of the verdict that calls for what makes the run work by the report's words.
+SAID = "said-to-help"
+
 #: The rule of the verdict that calls for what lowers the tensor that failed (plan/choose/tensor_relief.py).
 TENSOR = "failed-tensor"
 
