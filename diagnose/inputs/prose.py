@@ -93,6 +93,8 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
+        if event.phase != "unknown":
+            facts.append(Fact("log.loading", event.phase == "model_load", "said", event.evidence[0]))
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):  # a model that somebody runs is no model that is trained
@@ -177,6 +179,7 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         phase
         or says_phase(sentence.text)
         or next(filter(None, (says_phase(other.text) for other in sentences if says_failure(other.text))), "")
+        or next((says_phase(other.text) for other in sentences if other.heading and other.line == 1), "")
     )
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
