@@ -594,6 +594,7 @@ class Vocabulary(Row):
     only_in: list[OnlyIn]
     needs_evidence: list[str]
     at_phase: list[AtPhase]
+    any_sample: str
     kind_of_samples: dict[str, list[str]]
     opposites: list[list[str]]
     over_cards: list[str]

@@ -9,15 +9,11 @@ from diagnose import rule_files, vocabulary
 from diagnose.decide import hypotheses
 from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
-from diagnose.facts import FactBook
 from diagnose.phrases import phrase, same
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
 #: How many remedies the list has, and how many are tried for it.
 ENTRIES, TRIED = 3, 20
-
-#: Fewer tokens, pixels or frames, whichever a sample has.
-SAMPLES = "smaller_samples"
 
 #: Where nobody knows the regime: what to try if it trains, and if it does not.
 EITHER = ("train", "infer")
@@ -37,16 +33,15 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
     for regime in regimes:
         book = job.book if regime == job.regime else job.book.changed({"run.regime": regime})
         rate = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
-        found[regime] = _of_any_sample(rate, job.book)
+        found[regime] = _of_any_sample(rate, job)
     return found
 
 
-def _of_any_sample(rate: Mapping[str, float], book: FactBook) -> dict[str, float]:
+def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:
     """The rates with those of a shorter length credited to smaller samples of whatever kind, where nothing shows that a sample has one."""
-    kinds: Mapping[str, Sequence[str]] = rule_files.table("vocabulary")["kind_of_samples"]
-    credited = dict(rate)
-    for word in [word for word, signs in kinds.items() if word in rate and all(book.value(sign) is None for sign in signs)]:
-        credited[SAMPLES] = max(credited.get(SAMPLES, 0.0), credited.pop(word))
+    credited, any_kind = dict(rate), vocabulary.any_sample()
+    for word in [word for word in rate if job.of_unknown_kind(word)]:
+        credited[any_kind] = max(credited.get(any_kind, 0.0), credited.pop(word))
     return dict(sorted(credited.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

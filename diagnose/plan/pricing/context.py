@@ -130,6 +130,11 @@ class Job:
         self.judgement = replace(self.judgement, causes=(*self.judgement.causes, verdict))
         self.__dict__.pop("calls", None)
 
+    def of_unknown_kind(self, remedy: str) -> bool:
+        """Whether a remedy is for samples of a kind that nothing shows these samples to be."""
+        signs = vocabulary.signs_of_kind(remedy)
+        return bool(signs) and all(self.book.value(sign) is None for sign in signs)
+
     @property
     def on_host(self) -> bool:
         """Whether host memory ran out, not the card's; False if unknown."""
