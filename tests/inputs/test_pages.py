@@ -15,10 +15,10 @@ from sweep import SWEEP
 from diagnose.inputs.pasted_configs import blocks
 from diagnose.pipeline import explain
 
-#: Every case in one form with one kind of prose; in a sweep every case in all of them.
+#: Every case that is not a page yet, in one form with one kind of prose; in a sweep each in all of them.
 CHOICES = [
     (name, form, prose)
-    for at, name in enumerate(folders())
+    for at, name in enumerate(each for each in folders() if not (CORPUS / each / "page.md").exists())
     for form_at, form in enumerate(pages.FORMS)
     for prose_at, prose in enumerate(pages.PROSE)
     if SWEEP or (form_at == at % len(pages.FORMS) and prose_at == at // len(pages.FORMS) % len(pages.PROSE))
