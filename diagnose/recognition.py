@@ -159,14 +159,16 @@ def _named_card(cards: Sequence[Card], name: Fact, capacity: Size | None) -> lis
 
 
 def _inferred_card(cards: Sequence[Card], capacity: Size) -> list[Fact]:
-    """Facts that the printed capacity implies; of several cards those that they share."""
+    """Facts that the printed capacity implies; of several cards those that they share. Where no log ever showed one of them with this
+    capacity, it may as well be a slice, a limit or a card that the catalogue lacks: then only what all cards of that class share."""
     if not cards:
         return []
     witness = Witness("derived", text=f"inferred from the printed capacity {capacity}: {' or '.join(card.key for card in cards)}")
+    if not any(card.verified for card in cards):
+        return _attributes(catalogue.cards_of_class(cards), "derived", witness)
     name = _common_value([card.key for card in cards])
     facts = [Fact("hardware.gpu", name, "derived", witness)] if name else []
-    preferred = [card for card in cards if card.verified] or cards  # capacities seen in logs count more than others
-    return [*facts, Fact("hardware.inferred", True, "derived", witness), *_attributes(preferred, "derived", witness)]
+    return [*facts, Fact("hardware.inferred", True, "derived", witness), *_attributes(cards, "derived", witness)]
 
 
 def _attributes(cards: Sequence[Card], origin: Origin, witness: Witness) -> list[Fact]:

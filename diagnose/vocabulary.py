@@ -23,6 +23,24 @@ def regimes_of(remedy: str) -> frozenset[str] | None:
 
 
 @cache
+def phases_of(remedy: str) -> frozenset[str] | None:
+    """The phases in which a remedy helps a program that trains; None: all."""
+    rows = rule_files.table("vocabulary")["at_phase"]
+    return next((frozenset(row["phases"]) for row in rows if remedy in row["remedies"]), None)
+
+
+def any_sample() -> str:
+    """The remedy that makes samples smaller, whatever they are: tokens, pixels or frames."""
+    return str(rule_files.table("vocabulary")["any_sample"])
+
+
+@cache
+def signs_of_kind(remedy: str) -> tuple[str, ...]:
+    """The facts that show that samples are of the kind which a remedy shortens or shrinks; () for one that does nothing to samples."""
+    return tuple(rule_files.table("vocabulary")["kind_of_samples"].get(remedy, ()))
+
+
+@cache
 def releases() -> Mapping[str, str]:
     """The remedy of a release known to be bad, by the way out of it: upgrade or downgrade."""
     return MappingProxyType(rule_files.table("vocabulary")["releases"])

@@ -1,6 +1,15 @@
 """The catalogue of models and cards (rules/models, rules/hardware), and models read from their own config.json."""
 
-from diagnose.catalogue.cards import Card, card, card_names, cards_holding, cards_named, cards_of_capacity, sizes_sold
+from diagnose.catalogue.cards import (
+    Card,
+    card,
+    card_names,
+    cards_holding,
+    cards_named,
+    cards_of_capacity,
+    cards_of_class,
+    sizes_sold,
+)
 from diagnose.catalogue.model_config import model_of_config
 from diagnose.catalogue.models import families, kin, model, params_of_name, unescaped, vocabularies
 from diagnose.catalogue.shape import Experts, Latent, Model, Vision
@@ -16,6 +25,7 @@ __all__ = [
     "cards_holding",
     "cards_named",
     "cards_of_capacity",
+    "cards_of_class",
     "families",
     "kin",
     "model",

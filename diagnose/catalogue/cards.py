@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -80,6 +80,13 @@ def _cards_printing(total_bytes: int) -> tuple[Card, ...]:
     if not entries:
         entries = [entry for entry in _entries() if entry["smi_mib"] and -NEAR <= entry["smi_mib"] / 1024 - gib <= FAR]
     return tuple(_card_of_entry(entry) for entry in entries)
+
+
+def cards_of_class(cards: Sequence[Card]) -> list[Card]:
+    """All cards that are sold with as much memory as one of these."""
+    keys = {card.key for card in cards}
+    sold = {entry["marketing_gb"] for entry in _entries() if entry["key"] in keys}
+    return [_card_of_entry(entry) for entry in _entries() if entry["marketing_gb"] in sold]
 
 
 @cache

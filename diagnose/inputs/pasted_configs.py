@@ -41,11 +41,13 @@ VARIABLE_LINES = 12  # lines of variables before the program of a command
 
 #: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question.
 _HUMAN = re.compile(
-    rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
+    rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]"
+    rb"|\A#{1,2} {1,2}[`'\"][^\n]{0,200}(?:[\xe3-\xe9][\x80-\xbf]{2}|\?|[Mm]emory|OOM|[Kk]illed)"
+    rb"|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
     rb"|^[\xe3-\xe9][\x80-\xbf]{2}(?:[\xe3-\xe9][\x80-\xbf]{2}|[A-Za-z0-9 ]){1,20}"
-    + "：$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|我的|我用|我在|我们".encode(),
+    + "：$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|怎么(?:解决|办|回事|改)|如何解决|求解|我的|我用|我在|我们".encode(),
     re.MULTILINE,
 )
 _OPENS_FENCE = re.compile(r"[^`\n]{1,400}(`{3})$")  # at the end of a sentence

@@ -48,6 +48,7 @@ _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{
 _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
 _ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
+_CONTRAST = re.compile(r"[;；]|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PLACE = b'File "'
 _OF_MEMORY = re.compile(r"OOM|oom|emory|MEMORY|VRAM|vram|\b137\b|[Kk]illed|显存|内存")
 #: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
@@ -102,6 +103,8 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
+        if event.phase != "unknown":
+            facts.append(Fact("log.loading", event.phase == "model_load", "said", event.evidence[0]))
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):  # a model that somebody runs is no model that is trained
@@ -214,6 +217,7 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         phase
         or says_phase(sentence.text)
         or next(filter(None, (says_phase(other.text) for other in sentences if says_failure(other.text))), "")
+        or next((says_phase(other.text) for other in sentences if other.heading and other.line == 1), "")
     )
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
@@ -237,8 +241,9 @@ def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
     if sentence is None:
         return reading
     event = replace(reading.events[root], phase=says_phase(sentence.text))
-    fact = Fact("log.phase", event.phase, "said", _witness(event.evidence[0].source, sentence))
-    return replace(reading, events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, fact))
+    place = _witness(event.evidence[0].source, sentence)
+    said = (Fact("log.phase", event.phase, "said", place), Fact("log.loading", event.phase == "model_load", "said", place))
+    return replace(reading, events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, *said))
 
 
 def says_failure(text: str) -> str:
@@ -250,7 +255,8 @@ def says_failure(text: str) -> str:
 @lru_cache(maxsize=1024)  # asked several times of each sentence
 def _reports(text: str) -> Mapping[str, Any] | None:
     clauses = filter(None, _CLAUSE.split(text))
-    return next((rule for clause in clauses for rule, opposite in _mentions(clause, text) if not opposite), None)
+    reported = [rule for clause in clauses for rule, opposite in _mentions(clause, text) if not opposite]
+    return next((rule for rule in reported if not rule.get("general")), reported[0] if reported else None)
 
 
 def _mentions(clause: str, sentence: str) -> Iterator[tuple[Mapping[str, Any], str]]:
@@ -302,12 +308,16 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     """The facts that the sentences state. Of a fact with several values the weightiest counts; where such differ, none."""
     claims: dict[str, list[_Claim]] = {}
     tried: dict[str, Sentence] = {}
+    helped: dict[str, Sentence] = {}
     for sentence in sentences:
         for remedy in tried_in(sentence.text, sentence.lead):
             tried.setdefault(remedy, sentence)
+        for remedy in helped_in(sentence.text):
+            helped.setdefault(remedy, sentence)
         for claim in _claims(sentence):
             claims.setdefault(claim.name, []).append(claim)
-    facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items()]
+    facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
+    facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
     for name, stated in claims.items():
         weight = max(claim.weight for claim in stated)
         best = [claim for claim in stated if claim.weight == weight]
@@ -337,6 +347,18 @@ def tried_in(text: str, lead: str = "") -> list[str]:
     if not _pattern(_table()["tries"]).search(f"{lead} {text}") or _pattern(_table()["advice"]).match(text):
         return []
     return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
+
+
+def helped_in(text: str) -> list[str]:
+    """The remedies with which the run works by a sentence's words."""
+    table = _table()
+    if _pattern(table["advice"]).match(text):
+        return []
+    works, unless = _pattern(table["works"]), _pattern(table["works_unless"])
+    parts = [part for part in _CONTRAST.split(text) if part and works.search(part) and not unless.search(part)]
+    return [
+        str(rule["remedy"]) for rule in (*table["tried"], *table["helped"]) if any(_pattern(rule["says"]).search(part) for part in parts)
+    ]
 
 
 def _claims(sentence: Sentence) -> Iterator[_Claim]:

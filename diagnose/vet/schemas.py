@@ -588,6 +588,11 @@ class OnlyIn(Row):
     remedies: list[str]
 
 
+class AtPhase(Row):
+    phases: list[str]
+    remedies: list[str]
+
+
 class Vocabulary(Row):
     version: int
     status: dict[str, str]
@@ -603,6 +608,9 @@ class Vocabulary(Row):
     remedy: dict[str, list[str]]
     only_in: list[OnlyIn]
     needs_evidence: list[str]
+    at_phase: list[AtPhase]
+    any_sample: str
+    kind_of_samples: dict[str, list[str]]
     opposites: list[list[str]]
     over_cards: list[str]
     own_scripts: list[str]
@@ -1072,6 +1080,9 @@ class Prose(Row):
     trains: list[str]
     tries: str
     tried: list[TriedClause]
+    works: str
+    works_unless: str
+    helped: list[TriedClause]
 
 
 # -- settings without effect, and what the ledger knows

@@ -15,7 +15,7 @@ from sweep import SWEEP
 from diagnose.inputs.pasted_configs import blocks
 from diagnose.pipeline import explain
 
-#: Every case in one form with one kind of prose; in a sweep every case in all of them.
+#: Every case that is not a page yet, in one form with one kind of prose; in a sweep each in all of them.
 CHOICES = [
     (name, form, prose)
     for at, name in enumerate(filter(pages.is_no_page, folders()))

@@ -85,13 +85,16 @@ def test_patterns_read_their_examples_and_nothing_else() -> None:
     for rule in table["tried"]:
         wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.tried_in(text)]
         wrong += [text for text in rule["others"] if rule["remedy"] in prose.tried_in(text)]
+    for rule in table["helped"]:
+        wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.helped_in(text)]
+        wrong += [text for text in rule["others"] if rule["remedy"] in prose.helped_in(text)]
     assert wrong == []
 
 
 def test_words_of_the_table_are_those_of_the_vocabulary() -> None:
     table, vocabulary = rule_files.table("prose"), rule_files.table("vocabulary")
     remedies = {word for words in vocabulary["remedy"].values() for word in words}
-    assert {rule["remedy"] for rule in table["tried"]} <= remedies
+    assert {rule["remedy"] for rule in (*table["tried"], *table["helped"])} <= remedies
     assert {rule["phase"] for rule in table["when"]} <= set(vocabulary["phase"])
     assert {rule["family"] for rule in table["failure"]} <= set(vocabulary["family"])
     assert all(

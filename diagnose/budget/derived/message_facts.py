@@ -23,8 +23,9 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     requested, free = book.size("log.requested"), book.size("log.free")
     room = _free_under_cap(book)
     if family:
-        refused = requested is not None and free is not None and requested.high <= free.low
-        message_facts.append(derived_fact("log.refused", refused, "requested <= free"))
+        within = [size for size in (free, room) if size is not None]
+        refused = requested is not None and free is not None and all(requested.high <= size.low for size in within)
+        message_facts.append(derived_fact("log.refused", refused, "requested <= free, and within the cap of the process"))
     if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
         message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:

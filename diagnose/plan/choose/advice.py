@@ -9,10 +9,10 @@ from pathlib import Path
 from diagnose import rule_files, vocabulary
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Attribution, Ledger
-from diagnose.decide.verdict import Judgement
+from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.errors import crashed
 from diagnose.facts import FactBook, Value
-from diagnose.phrases import Text
+from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose import base_rates, gate, tensor_relief
 from diagnose.plan.choose.evaluation import weigh
 from diagnose.plan.choose.plan_completion import finished, in_sequence
@@ -22,12 +22,15 @@ from diagnose.plan.choose.ranking import ranked, rejections
 from diagnose.plan.choose.relevance import several
 from diagnose.plan.choose.special_remedies import another_release, repaired
 from diagnose.plan.edits.verified_edits import verified
-from diagnose.plan.pricing.context import Editor, Job, Offer
+from diagnose.plan.pricing.context import SAID, Editor, Job, Offer
 from diagnose.plan.pricing.pricer import Reprice
 from diagnose.plan.questions.open_questions import questions
 from diagnose.plan.questions.unsettled_rules import unsettled
 from diagnose.plan.rules import remedy_rules
 from diagnose.plan.rules.remedy import Outcome, Rejected
+
+#: Fewer remedies than these are hardly a choice, and a cause of less of the card than this leaves open what filled it.
+FEW, MOST = 3, 0.5
 
 
 def make(
@@ -50,12 +53,15 @@ def make(
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
     if (lowering := tensor_relief.verdict(job)) is not None:
         job.listen(lowering)
+    helped = tuple(str(fact.value) for fact in book.all("report.helped"))
+    if helped:
+        job.listen(Verdict(SAID, "unknown", "likely", "", None, phrase("plan.said_to_help"), same(""), None, True, (), helped, ""))
     offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
-    if usual:
+    if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
     tried = {fact.value for fact in book.all("report.tried")}
-    offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried)
+    offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     drawn = finished(draft, job) if draft is not None else None
     offers, short = closing(arranged(offers, draft, job), draft, job)
@@ -70,6 +76,15 @@ def make(
         faults=(*unread, *faults),
         usual=usual and bool(offers) and base_rates.is_usual(offers[0]),
     )
+
+
+def is_thin(offers: Sequence[Offer], job: Job) -> bool:
+    """Whether the causes call for hardly a choice, and account for so little that nobody knows whether it is enough: what helps most often
+    then stands behind it."""
+    shown = [offer for offer in offers if offer.leads and not offer.spare]
+    sure = any(offer.fits in ("yes", "likely") for offer in shown)
+    shares = [cause.share for cause in job.judgement.causes if not cause.also_true and cause.share is not None]
+    return 0 < len(shown) < FEW and not sure and not job.on_host and bool(shares) and max(shares) < MOST
 
 
 def closing(offers: Sequence[Offer], draft: Draft | None, job: Job) -> tuple[list[Offer], list[Rejected]]:

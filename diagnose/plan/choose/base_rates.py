@@ -32,8 +32,17 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
     found = {}
     for regime in regimes:
         book = job.book if regime == job.regime else job.book.changed({"run.regime": regime})
-        found[regime] = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
+        rate = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
+        found[regime] = _of_any_sample(rate, job)
     return found
+
+
+def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:
+    """The rates with those of a shorter length credited to smaller samples of whatever kind, where nothing shows that a sample has one."""
+    credited, any_kind = dict(rate), vocabulary.any_sample()
+    for word in [word for word in rate if job.of_unknown_kind(word)]:
+        credited[any_kind] = max(credited.get(any_kind, 0.0), credited.pop(word))
+    return dict(sorted(credited.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str, float]:
@@ -89,7 +98,11 @@ def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:
-    """Whether it answers something that evidence would have to show, and no rule for this regime proposes it all the same."""
+    """Whether it helps at another phase than that of the failure, or answers something that evidence would have to show, and no rule for
+    this regime proposes it all the same."""
+    phases = vocabulary.phases_of(offer.id) if job.trains else None
+    if phases is not None and hypotheses.phase(job.book) not in phases:
+        return True
     of_regime = any(name == "run.regime" for line in offer.rule.where for name in line.names)
     nobody_knows = job.book.word("train.framework") is None and job.regime in vocabulary.having("own_scripts")
     if nobody_knows and not offer.remedy.edits and offer.id not in vocabulary.having("any_program"):

@@ -24,6 +24,9 @@ from diagnose.ternary import Truth
 #: The rule of the verdict that calls for what helps most often in a regime (plan/choose/base_rates.py).
 USUAL = "base-rates"
 
+#: The rule of the verdict that calls for what makes the run work by the report's words.
+SAID = "said-to-help"
+
 #: The rule of the verdict that calls for what lowers the tensor that failed (plan/choose/tensor_relief.py).
 TENSOR = "failed-tensor"
 
@@ -126,6 +129,11 @@ class Job:
         """Let one more verdict call for remedies."""
         self.judgement = replace(self.judgement, causes=(*self.judgement.causes, verdict))
         self.__dict__.pop("calls", None)
+
+    def of_unknown_kind(self, remedy: str) -> bool:
+        """Whether a remedy is for samples of a kind that nothing shows these samples to be."""
+        signs = vocabulary.signs_of_kind(remedy)
+        return bool(signs) and all(self.book.value(sign) is None for sign in signs)
 
     @property
     def on_host(self) -> bool:

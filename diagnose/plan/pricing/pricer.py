@@ -129,7 +129,16 @@ class Bench:
             return "over"
         if not self.before.complete:
             return "least" if sits(self.before) == "no" else "none"
+        if self.explains_little:
+            return "none"
         return "short" if verdict == "below" or self.fits_on_paper else "full"
+
+    @property
+    def explains_little(self) -> bool:
+        """Whether the ledger has less than half of what was measured at the failure, and no longer rows or other attention explain the
+        rest: it then speaks of another job, and prices nothing."""
+        observed, was = self.before.observed if self.before else None, self._failed
+        return observed is not None and was is not None and was.total.high < observed.low / 2 and not self.explanations()
 
     @property
     def fits_on_paper(self) -> bool:

@@ -66,6 +66,8 @@ Logs = Annotated[list[str] | None, _argument("log", "LOG")]
 Files = Annotated[list[str] | None, _argument("config_file", "FILE")]
 Paths = Annotated[list[str], _argument("jobs_path", "PATH")]
 Folders = Annotated[list[str] | None, _argument("folders", "DIR")]
+Good = Annotated[str, _argument("good_job", "GOOD")]
+Bad = Annotated[str, _argument("bad_job", "BAD")]
 Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
 Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
@@ -73,6 +75,7 @@ Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=car
 Gpus = Annotated[int | None, _number("gpus", "--gpus")]
 Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
 Form = Annotated[str, _word("format", "--format", FORMATS)]
+CompareForm = Annotated[str, _word("format", "--format", ("text", "json"))]
 Lang = Annotated[str | None, _word("lang", "--lang", LANGUAGES)]
 Top = Annotated[int, _number("top", "--top")]
 Verbose = Annotated[bool, _option("verbose", "--verbose", "-v")]
@@ -180,6 +183,17 @@ def facts(
 
     options = plain(locals())
     _end(lang, lambda: answer_command.facts(log or (), *answer_options.split_options(options)))
+
+
+@command("compare")
+def compare(
+    good: Good, bad: Bad, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: CompareForm = "text", lang: Lang = None, rules: Rules = None, redact: Redact = None, strict: Strict = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces.term import answer_options, compare_command
+
+    options = plain({name: value for name, value in locals().items() if name not in ("good", "bad", "answer_options", "compare_command")})
+    _end(lang, lambda: compare_command.compare(good, bad, *answer_options.split_options(options)))
 
 
 @command("run", context_settings={"allow_interspersed_args": False})
