@@ -168,7 +168,8 @@ def _inferred_card(cards: Sequence[Card], capacity: Size) -> list[Fact]:
         return _attributes(catalogue.cards_of_class(cards), "derived", witness)
     name = _common_value([card.key for card in cards])
     facts = [Fact("hardware.gpu", name, "derived", witness)] if name else []
-    return [*facts, Fact("hardware.inferred", True, "derived", witness), *_attributes(cards, "derived", witness)]
+    seen = [card for card in cards if card.verified]  # others are only thought to print it
+    return [*facts, Fact("hardware.inferred", True, "derived", witness), *_attributes(seen, "derived", witness)]
 
 
 def _attributes(cards: Sequence[Card], origin: Origin, witness: Witness) -> list[Fact]:

@@ -92,7 +92,8 @@ class Made:
 
 def is_no_page(name: str) -> bool:
     """Whether a case's log is one: what is a page already is not pasted into another."""
-    return "```" not in cases.settings(name)["logs"].read_text(encoding="utf-8", errors="replace")
+    log = cases.settings(name)["logs"]
+    return log.name != "page.md" and "```" not in log.read_text(encoding="utf-8", errors="replace")
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import replace
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose.gate import is_conditional, refusal, rejected, too_little_card, too_little_host
-from diagnose.plan.choose.relevance import considered, helps, promising, splits_unknown, unasked
+from diagnose.plan.choose.relevance import considered, helps, needs_uncounted_cards, promising, splits_unknown, unasked
 from diagnose.plan.edits import env_edits, step_rows
 from diagnose.plan.edits.editability import (
     adds_no_contradiction,
@@ -80,6 +80,8 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
         return offered(rule, job, {}, None, None, "unknown", why_without_figures(job, rule, None)) if meant else None
     if job.on_host and rule.relieves != "gpu":
         return offered(rule, job, changes, None, None, "unknown", why_on_host(job, rule, changes))
+    if needs_uncounted_cards(rule, job):
+        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None))
     saving = bench.saving(changes) if bench.trust != "none" else None
     if bench.trust == "least" and saving is not None and (saving.moment or saving.bytes.bytes <= bench.noticeable):
         saving = None  # what it saves may be among the terms that are missing

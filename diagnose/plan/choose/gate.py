@@ -43,11 +43,11 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
     other = of_another_program(rule, job)
     if other is not None:
         return other
-    if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
-        return Refusal()  # that one says it for samples of any kind
     reason = contraindicated(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)
+    if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
+        return Refusal()  # that one says it for samples of any kind
     if (reason := too_unsure(rule, job)) is not None:
         return Refusal(reason if rule.remedy in job.calls else None)
     return without_key(rule, job)

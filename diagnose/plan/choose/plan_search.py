@@ -100,7 +100,8 @@ def best(offers: Sequence[Offer], job: Job) -> Draft | None:
         found, _ = cheapest(kept, False, job, led=True)
     if found is None and strict and all(is_hardware(offer) for offer in able if offer.leads):  # what else is enough is not bought
         found, _ = cheapest([offer for offer in kept if not only_makes_room(offer, job)], False, job)
-    if found is None and (bought := [*(offer for offer in able if is_hardware(offer)), *card_beside(offers, job)]):
+    unpriced = any(offer.leads and offer not in able and not is_hardware(offer) for offer in offers)  # may be enough: nobody knows
+    if found is None and not unpriced and (bought := [*(offer for offer in able if is_hardware(offer)), *card_beside(offers, job)]):
         able = [*kept, *bought]
         found, _ = cheapest(able, strict, job)
         if found is None and strict:

@@ -33,6 +33,11 @@ def splits(changes: Mapping[str, Value], job: Job) -> bool:
     return not is_counted(job) and any(name.startswith("parallel.") for name in changes)
 
 
+def needs_uncounted_cards(rule: Rule, job: Job) -> bool:
+    """Whether it splits an engine over cards that nobody has counted: its price presumes cards that may not be there."""
+    return rule.turns == "rollout.tensor_parallel" and not several(job) and not is_counted(job)
+
+
 def unasked(offer: Offer, job: Job) -> bool:
     """Whether a remedy that no cause calls for is worth its line: advice people give that saves something, or one that fits. Where the
     configuration is probably not what ran, nobody pays with other results or new hardware for what its ledger says."""
