@@ -78,10 +78,8 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     if not changes:  # the value in effect is not known, so neither is how far to go
         meant = rule.remedy in job.calls and job.true(rule.where) is True
         return offered(rule, job, {}, None, None, "unknown", why_without_figures(job, rule, None)) if meant else None
-    if job.on_host and rule.relieves != "gpu":
-        return offered(rule, job, changes, None, None, "unknown", why_on_host(job, rule, changes))
-    if needs_uncounted_cards(rule, job):
-        return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None))
+    if (why := why_without_price(rule, job, changes)) is not None:
+        return offered(rule, job, changes, None, None, "unknown", why)
     saving = bench.saving(changes) if bench.trust != "none" else None
     if bench.trust == "least" and saving is not None and (saving.moment or saving.bytes.bytes <= bench.noticeable):
         saving = None  # what it saves may be among the terms that are missing
@@ -106,6 +104,13 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
         return on_larger_card(rule, job, changes)
     why = join_texts(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
     return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
+
+
+def why_without_price(rule: Rule, job: Job, changes: dict[str, Value]) -> Text | None:
+    """What is said of a remedy that the ledger could price and must not: of the host, or of cards that may not be there."""
+    if job.on_host and rule.relieves != "gpu":
+        return why_on_host(job, rule, changes)
+    return why_without_figures(job, rule, None) if needs_uncounted_cards(rule, job) else None
 
 
 def belied(rule: Rule, job: Job, saving: Saving) -> bool:
