@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-import pytest
 from cases import CORPUS, diagnosed
+from collected import for_each
 
 from diagnose.adapters.schema import framework_tables
 from diagnose.plan.rules.remedy_rules import rules
@@ -36,7 +36,7 @@ def cases_of_programs() -> list[str]:
     return [folder.name for folder in sorted(CORPUS.iterdir()) if (folder / "expected.yaml").is_file()]
 
 
-@pytest.mark.parametrize("name", cases_of_programs())
+@for_each("name", cases_of_programs())
 def test_no_answer_has_words_of_another_program(name: str) -> None:
     diagnosis = diagnosed(name)
     program = next((str(fact.value) for fact in diagnosis.facts if fact.name == "run.program"), None)
