@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cases import CORPUS, diagnosed, folders, run, settings
 from collected import for_each
-from sweep import SWEEP
+from sweep import SWEEP, sample
 
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
