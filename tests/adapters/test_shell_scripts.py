@@ -35,6 +35,11 @@ def read(text: str) -> Settings:
     return config_reader.read([ConfigSource("run.sh", text.encode())], Reading(), FactBook())
 
 
+@for_each("blank", ["\t", "\r", " ", "\x0b"])
+def test_a_script_that_begins_with_a_blank_is_read(blank: str) -> None:
+    read(f"{blank}\rtorchrun --nproc_per_node 8 chat.py --max_seq_len 512 --max_batch_size 4\n{blank}\n")
+
+
 # -- what words become
 
 

@@ -67,7 +67,7 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     """The framework that a command starts: by its program, else by its options; None if unknown."""
     if launch.orphan or not (launch.program.strip() or launch.launcher == "list"):
         return None
-    if launch.program and launch.program.split()[0] in rule_files.table("programs")["others"] and launch.launcher != "ray":
+    if next(iter(launch.program.split()), "") in rule_files.table("programs")["others"] and launch.launcher != "ray":
         return None
     flags = {flag.name for flag in launch.flags}
     for engine in framework_tables.engines():

@@ -239,7 +239,7 @@ def _variables(document: OpenDocument, programs: Sequence[StartedProgram]) -> It
     """The variables that a script sets for a program which reads its environment; none where a command of the script is read."""
     chores = rule_files.table("programs")["others"]
     own = [start.launch for start in programs if start.name == document.source.name and start.launch.flags]
-    if any(launch.program and launch.program.split()[0] not in chores for launch in own):
+    if any(word not in chores for launch in own for word in launch.program.split()[:1]):
         return
     place = Places(document.text)
     leaves = []

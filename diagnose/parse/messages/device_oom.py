@@ -95,7 +95,7 @@ def read(text: str) -> Message | None:
 
 def family_of(text: str) -> str:
     """The family of a message by its first words."""
-    first = text.lower().split()[0] if text else ""
+    first = next(iter(text.lower().split()), "")
     says = statement_specs("device_oom")
     return says.get(first, says["unnamed"]).family
 
