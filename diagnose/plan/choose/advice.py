@@ -23,6 +23,7 @@ from diagnose.plan.choose.relevance import several
 from diagnose.plan.choose.special_remedies import another_release, repaired
 from diagnose.plan.edits.verified_edits import verified
 from diagnose.plan.pricing.context import SAID, Editor, Job, Offer
+from diagnose.plan.pricing.fit import may_exceed
 from diagnose.plan.pricing.pricer import Reprice
 from diagnose.plan.questions.open_questions import questions
 from diagnose.plan.questions.unsettled_rules import unsettled
@@ -49,7 +50,7 @@ def make(
     are the ledger and the edits of the job; tests bring their own. `identity`: the tensor that failed."""
     rules, unread = remedy_rules.with_folders(folders, trial)
     job = replace(job_of(book, ledgers, judgement, documents, rules, reprice, edit), identity=identity)
-    if book.word("log.family") is None and job.bench.fits({}) in ("yes", "likely"):
+    if book.word("log.family") is None and fits_as_it_is(job, ledgers):
         return Outcome(plan=as_it_is(job), questions=questions(job, (), None), faults=unread)
     if (lowering := tensor_relief.verdict(job)) is not None:
         job.listen(lowering)
@@ -76,6 +77,12 @@ def make(
         faults=(*unread, *faults),
         usual=usual and bool(offers) and base_rates.is_usual(offers[0]),
     )
+
+
+def fits_as_it_is(job: Job, ledgers: Sequence[Ledger]) -> bool:
+    """Whether a run that has not begun needs no change. One whose estimate reaches beyond the card may need one."""
+    verdict = job.bench.fits({})
+    return verdict == "yes" or (verdict == "likely" and not may_exceed(ledgers))
 
 
 def is_thin(offers: Sequence[Offer], job: Job) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from diagnose.budget.model.ledger import Ledger
@@ -45,6 +45,11 @@ def against(ledger: Ledger) -> list[tuple[Size, Size | None]]:
     room = ledger.usable or ledger.capacity
     moments = (*ledger.moments, ledger.whole) if ledger.whole else ledger.moments
     return [(moment.total, moment.room or room) for moment in moments]
+
+
+def may_exceed(ledgers: Iterable[Ledger]) -> bool:
+    """Whether the upper end of an estimate exceeds what the card can give."""
+    return any(room is not None and need.high > room.bytes for ledger in ledgers for need, room in against(ledger))
 
 
 def beyond(ledger: Ledger) -> list[tuple[float, float]]:

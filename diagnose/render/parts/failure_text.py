@@ -109,17 +109,12 @@ def on_host(diagnosis: Diagnosis) -> bool:
 def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     """The verdict in a few words."""
     if diagnosis.asked == "check":
-        return word(f"banner_check_{'open' if diagnosis.fits == 'likely' and may_exceed(diagnosis) else diagnosis.fits}", lang)
+        return word(f"banner_check_{'open' if diagnosis.fits == 'likely' and fit.may_exceed(diagnosis.ledgers) else diagnosis.fits}", lang)
     status, family = diagnosis.verdict.status, diagnosis.verdict.family
     root = diagnosis.verdict.event
     if status == "oom" and root is not None and not diagnosis.events[root].fatal:
         return word("banner_survived_host" if families.of(family).memory == "host" else "banner_survived", lang)
     return word("banner_host" if status == "oom" and families.of(family).memory == "host" else f"banner_{status}", lang)
-
-
-def may_exceed(diagnosis: Diagnosis) -> bool:
-    """Whether the upper end of an estimate exceeds what the card can give."""
-    return any(room is not None and need.high > room.bytes for ledger in diagnosis.ledgers for need, room in fit.against(ledger))
 
 
 def is_good_news(diagnosis: Diagnosis) -> bool:
