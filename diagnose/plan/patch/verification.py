@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -154,20 +155,20 @@ def _names(key: str) -> set[str]:
 # -- how a file is read
 
 
-def _read(name: str, text: str, part: Document) -> FileKeys | None:
+def _read(file: str, text: str, part: Document) -> FileKeys | None:
     """A file as the adapters read it; None where they cannot. A script stays one, whatever its content looks like."""
     data = _encode(text)
-    document = open_document(ConfigSource(name, data, "python" if part.form == "python" else None))
+    document = open_document(ConfigSource(file, data, "python" if part.form == "python" else None))
     if part.form == "shell" and not part.outer and document.form != "shell":  # a form that the user named
-        document = open_document(ConfigSource(name, data, "shell"))
+        document = open_document(ConfigSource(file, data, "shell"))
     if document.form is None:
         return None
     leaves: dict[Place, Leaf] = {}
+    counts = Counter[tuple[str, str]]()
     for where, leaf in _leaves(document, "", text):
-        count = 0
-        while (where, name_of(leaf.key), count) in leaves:
-            count += 1
-        leaves[where, name_of(leaf.key), count] = leaf
+        name = name_of(leaf.key)
+        leaves[where, name, counts[where, name]] = leaf
+        counts[where, name] += 1
     return FileKeys(leaves, (document.form, document.kind), document.is_closed and (document.form != "json" or _is_standard_json(text)))
 
 
