@@ -18,7 +18,7 @@ from diagnose.cluster.store.fingerprints import parts
 CASES = folders()
 
 
-@for_each("case", sample(CASES, 200))
+@for_each("case", sample(CASES, 120))
 def test_it_says_what_the_report_says(case: str) -> None:
     """Status, figures, causes, remedies and plan, each as the report of the contract has it; of configs and logs the base names."""
     kept, told = digests.read(digests.digest(diagnosed(case))), report(case)
@@ -41,7 +41,7 @@ def test_it_says_what_the_report_says(case: str) -> None:
     assert [(each["key"], each["from"], each["to"]) for each in kept["plan"]["edits"]] == edits[: digests.EDITS]
 
 
-@for_each("case", sample(CASES, 200))
+@for_each("case", sample(CASES, 120))
 def test_nothing_in_it_belongs_to_one_job(case: str) -> None:
     """A digest answers other jobs too: no folder of this one is named, and the parts are those of the fingerprint."""
     text = digests.digest(diagnosed(case))
