@@ -40,6 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until everything is collected: nothing that imports make is garbage
     if not hasattr(config, "workerinput"):
         os.environ[cases.SHARED] = tempfile.mkdtemp(prefix="oomdoctor-tests-")
+    elif all(os.path.isdir(folder) for folder in config.args):
+        # In a clean checkout every module is compiled first. Each worker begins with its own share and finds those of the others compiled.
+        modules = sorted({str(path) for folder in config.args for path in Path(folder).rglob("test_*.py")})
+        first = len(modules) * int(config.workerinput["workerid"].removeprefix("gw")) // config.workerinput["workercount"]
+        config.args = modules[first:] + modules[:first]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -53,6 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         return
     workers = config.workerinput["workercount"]
+    items.sort(key=lambda item: item.path)  # the workers collected in different orders
     slices: list[list[pytest.Item]] = [[] for _ in range(workers)]
     for number, module in enumerate(WAITING):
         slices[number % workers] += [item for item in items if item.path.stem == module]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cases import CORPUS
 from collected import for_each
-from sweep import sample
+from sweep import sample, share
 
 from diagnose import disk_cache, rule_files
 from diagnose.adapters.formats.settings import ConfigSource
@@ -113,11 +113,13 @@ def test_what_is_left_out_of_a_config_is_said(name: str) -> None:
 
 #: Large configs of things that are looked up one by one.
 LARGE = {
-    "keys.yaml": "stage: sft\nfinetuning_type: full\ncutoff_len: 4096\n" + "".join(f"k{at}: {at}\n" for at in range(6_000)),
-    "blocks.yaml": "stage: sft\nfinetuning_type: full\n" + "".join(f"k{at}:\n  a: {{b: [1, {{c: {at}}}]}}\n" for at in range(2_500)),
-    "ds.json": '{"train_micro_batch_size_per_gpu": 4, ' + "".join(f'"k{at}": {{"stage": {at}}},\n' for at in range(3_500)) + '"z": 1}',
+    "keys.yaml": "stage: sft\nfinetuning_type: full\ncutoff_len: 4096\n" + "".join(f"k{at}: {at}\n" for at in range(share(6_000))),
+    "blocks.yaml": "stage: sft\nfinetuning_type: full\n" + "".join(f"k{at}:\n  a: {{b: [1, {{c: {at}}}]}}\n" for at in range(share(2_500))),
+    "ds.json": '{"train_micro_batch_size_per_gpu": 4, '
+    + "".join(f'"k{at}": {{"stage": {at}}},\n' for at in range(share(3_500)))
+    + '"z": 1}',
     "loops.py": "import torch\nlosses = []\n"
-    + "".join(f"for x{at} in loader:\n    loss = model(x{at}).loss\n    losses.append(loss)\n" for at in range(1_000)),
+    + "".join(f"for x{at} in loader:\n    loss = model(x{at}).loss\n    losses.append(loss)\n" for at in range(share(1_000))),
 }
 
 
@@ -125,7 +127,7 @@ LARGE = {
 def test_a_config_of_thousands_of_keys(name: str) -> None:
     start = time.process_time()
     explain(MESSAGE, configs=[ConfigSource(name, LARGE[name].encode())])
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < share(5_000) / 1_000
 
 
 def test_remarks_of_one_kind_are_counted_beyond_a_hundred() -> None:
@@ -141,25 +143,25 @@ def test_a_script_with_the_line_ends_of_old_macs() -> None:
     assert values["train.max_seq_len"] == 4096
 
 
-#: A megabyte of what a page is made of; a page with it takes 0.3 s on a machine that does nothing else.
+#: A megabyte of what a page is made of (two fifths of it outside a sweep); a page with it takes 0.3 s on a machine that does nothing else.
 PAGES = {
-    "fences": "```yaml\nstage: sft\ncutoff_len: 4096\n```\n\n" * 24_000,
-    "quotes and folds": "".join("> " * (depth % 400) + "<details>\n" for depth in range(2_500)),
-    "a line": "My `python train.py` and " * 42_000,
-    "headings": "### model\nkey: 1\n\n" * 55_000,
-    "a table": "| a | b: 1 | c.yaml | --d |\n|---|---|\n" * 28_000,
-    "tags": "<div><pre>\n<code>x: 1</code>\n</div>\n" * 28_000,
-    "entities": "<pre>\n" + "&lt;a&gt;&quot;: &#39;\n" * 55_000,
-    "nothing closed": "```\n" + "<details>\n<pre>\n> ```\n`a\n" * 40_000,
-    "blank lines": "<pre>\n" * 170_000,
-    "long names before messages": "".join(f"{'a.' * 95}: CUDA out of memory. Tried to allocate {at} GiB.\n" for at in range(4_000)),
+    "fences": "```yaml\nstage: sft\ncutoff_len: 4096\n```\n\n" * share(24_000),
+    "quotes and folds": "".join("> " * (depth % 400) + "<details>\n" for depth in range(share(2_500))),
+    "a line": "My `python train.py` and " * share(42_000),
+    "headings": "### model\nkey: 1\n\n" * share(55_000),
+    "a table": "| a | b: 1 | c.yaml | --d |\n|---|---|\n" * share(28_000),
+    "tags": "<div><pre>\n<code>x: 1</code>\n</div>\n" * share(28_000),
+    "entities": "<pre>\n" + "&lt;a&gt;&quot;: &#39;\n" * share(55_000),
+    "nothing closed": "```\n" + "<details>\n<pre>\n> ```\n`a\n" * share(40_000),
+    "blank lines": "<pre>\n" * share(170_000),
+    "long names before messages": "".join(f"{'a.' * 95}: CUDA out of memory. Tried to allocate {at} GiB.\n" for at in range(share(4_000))),
     "frames without heads": "".join(
         f'  File "/a/b{at}.py", line {at}, in f{at}\n    x = y{at}\n' * 2
         + f"RuntimeError: CUDA out of memory. Tried to allocate {at} GiB.\n"
-        for at in range(5_000)
+        for at in range(share(5_000))
     ),
     "failures without frames": "".join(
-        f"2020-10-22 02:48:58 [3]   (1) Resource exhausted: OOM when allocating tensor with shape[{at},9]\n" for at in range(10_000)
+        f"2020-10-22 02:48:58 [3]   (1) Resource exhausted: OOM when allocating tensor with shape[{at},9]\n" for at in range(share(10_000))
     ),
 }
 
@@ -170,7 +172,7 @@ def test_a_page_made_to_cost_time(name: str) -> None:
     for page in (f"# My page\n\n{PAGES[name]}\n{MESSAGE}", f"# My page\n\n{MESSAGE}{PAGES[name]}"):
         start = time.process_time()
         assert explain(page).verdict.status == "oom"
-        assert time.process_time() - start < 2
+        assert time.process_time() - start < share(2_000) / 1_000
 
 
 def test_a_block_far_down_a_page_is_read_in_bounded_time() -> None:
