@@ -127,7 +127,7 @@ LARGE = {
 def test_a_config_of_thousands_of_keys(name: str) -> None:
     start = time.process_time()
     explain(MESSAGE, configs=[ConfigSource(name, LARGE[name].encode())])
-    assert time.process_time() - start < share(5_000) / 1_000
+    assert time.process_time() - start < 5
 
 
 def test_remarks_of_one_kind_are_counted_beyond_a_hundred() -> None:
@@ -172,7 +172,7 @@ def test_a_page_made_to_cost_time(name: str) -> None:
     for page in (f"# My page\n\n{PAGES[name]}\n{MESSAGE}", f"# My page\n\n{MESSAGE}{PAGES[name]}"):
         start = time.process_time()
         assert explain(page).verdict.status == "oom"
-        assert time.process_time() - start < share(2_000) / 1_000
+        assert time.process_time() - start < 2
 
 
 def test_a_block_far_down_a_page_is_read_in_bounded_time() -> None:
