@@ -144,9 +144,20 @@ def role_name(event: Event) -> Text:
     return phrase("headline.engine") if event.role == "engine" else phrase(f"ledger.role_{event.role}")
 
 
+#: So many cards or ranks that failed alike are named one by one.
+NAMED = 4
+
+
 def failed_processes(event: Event) -> Text:
-    """The process that failed, and the number of others that failed alike."""
-    return failed_process(event) if event.count < 2 else phrase("headline.and_more", who=failed_process(event), count=event.count - 1)
+    """The process that failed, with the others that failed alike: by card or rank where the log tells all of them, else their number."""
+    if event.count < 2:
+        return failed_process(event)
+    alike = (event, *event.members)
+    for key, numbers in (("headline.gpus", {each.gpu for each in alike}), ("headline.ranks", {each.rank for each in alike})):
+        if None not in numbers and event.role in (None, "train") and len(numbers) == event.count <= NAMED:
+            *others, last = sorted(str(number) for number in numbers)
+            return phrase(key, others=Text(", ".join(others), "、".join(others)), last=last)
+    return phrase("headline.and_more", who=failed_process(event), count=event.count - 1)
 
 
 def phase_clause(event: Event) -> Text:

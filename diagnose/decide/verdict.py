@@ -23,7 +23,7 @@ class Verdict:
     deciding: str
     missing: str | None
     title: Text
-    explanation: Text  # evidence with its figures, and presumptions said aloud; empty unless fires or likely
+    explanation: Text  # evidence with its figures; empty unless fires or likely
     accounts_for: Size | None
     also_true: bool
     evidence: tuple[Witness, ...]
@@ -32,6 +32,7 @@ class Verdict:
     exact: bool = False  # the rule fired on one tensor whose block prints as the request
     told: int = 0  # lines of the rule that hold
     share: float | None = None  # accounts_for as a part of the card; None: no card's memory, or the card is unknown
+    assumes: Text | None = None  # what a likely one presumes
     put_right: Text | None = None  # which setting to put right, where a configuration is not in effect
     open: int = 0  # lines of the rule that are still unknown
     lacks: tuple[str, ...] = ()  # the facts that those lack, one of each line

@@ -1,4 +1,4 @@
-"""The sentence of a verdict: its figures filled in, its presumption stated."""
+"""The sentences of a verdict: its figures filled in, what it presumes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[a-z]\w*)+)\}")
 
 
-def explanation(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text:
-    """The evidence sentence with its figures, then what was assumed."""
-    evidence = filled(rule.evidence, lookup)
-    if not presumed:
-        return evidence
-    aloud = rule.assuming or _assumptions(presumed)
-    return phrase("judge.with_presumption", said=evidence, assuming=filled(aloud, lookup))
+def assumption(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text | None:
+    """What a verdict presumes, as its rule says it or in general words; None where it presumes nothing."""
+    return filled(rule.assuming or _assumptions(presumed), lookup) if presumed else None
 
 
 def _assumptions(presumed: Mapping[str, Value]) -> Text:

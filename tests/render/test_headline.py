@@ -45,7 +45,7 @@ RANKS = "".join(f"[rank{rank}]: torch.OutOfMemoryError: {torch(rank)}" for rank 
         (f"torch.OutOfMemoryError: {torch()}", "GPU 1 ran out of memory: 1.00 GiB requested, 102.40 MiB free.", "GPU 1 显存不足"),
         (WARNED + torch(), "free, and the run went on after it.", "但任务并未因此终止"),
         (f"torch.OutOfMemoryError: {torch(free='42.00', middle=CAPPED)}", "though the process may take 36.00 GiB", "最多使用 36.00 GiB"),
-        (RANKS, "GPU 0 (rank 0) and 2 more processes ran out of memory", "GPU 0（rank 0）及另外 2 个进程显存不足"),
+        (RANKS, "GPUs 0, 1 and 2 ran out of memory", "GPU 0、1 和 2 显存不足"),
         (CUPY, "8.00 GiB (8,589,934,592 bytes) requested, though the process may take 16.00 GiB", "申请 8.00 GiB（8,589,934,592 bytes）"),
         (RESERVE, "one request is larger than the addresses that an expandable segment reserves", "单次申请大于一个可扩展段"),
         (KILLED, "the process that was killed held 63.77 GiB.", "主机内存不足"),
@@ -73,7 +73,7 @@ def test_whose_memory_ran_out_is_presumed_of_a_node_only(text: str, presumed: bo
     diagnosis = explain(text)
     (cause,) = diagnosis.judgement.causes
     assert (cause.cause, cause.outcome) == ("host_ram", "likely" if presumed else "fires")
-    assert ("not another one on the node" in diagnosis.verdict.headline.en) is presumed
+    assert (cause.assumes is not None and "not another one on the node" in cause.assumes.en) is presumed
 
 
 def test_which_attempt_is_diagnosed_is_told_without_being_asked() -> None:
@@ -105,8 +105,8 @@ def test_what_is_only_also_true_is_told_where_nothing_leads(lang: Lang, said: st
 def test_what_is_only_suspected_is_explained_all_the_same() -> None:
     """A death that nothing proves to be one of memory: what it was if memory was the reason, and no more."""
     headline = cases.diagnosed("killed-while-saving").verdict.headline
-    assert "no line proves" in headline.en and "If memory was the reason, then because the job was killed while a checkpoint" in headline.en
-    assert "没有日志行能证明" in headline.zh and "若确因内存：任务在写检查点时被终止" in headline.zh
+    assert "no line proves" in headline.en and "The likely reason: the job was killed while a checkpoint" in headline.en
+    assert "没有日志行能证明" in headline.zh and "最可能的原因：任务在写检查点时被终止" in headline.zh
 
 
 def test_a_second_cause_that_is_only_likely_is_told_as_likely() -> None:

@@ -208,6 +208,7 @@ class Cause(Part):
     evidence: list[Witness]
     url: str | None = at(lambda ruling: ruling.url or None)
     share: float | None
+    assumes: str | None = at(doc="What it takes for granted; null where it takes nothing.")
 
 
 class Undecided(Part):

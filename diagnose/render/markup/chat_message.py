@@ -159,6 +159,7 @@ class _MessageParts:
         rooms = [self.dialect.escape(line) for line in outlook_view.room_lines(self.diagnosis, self.lang)[:2]]
         lines = [
             f"{self.dialect.strong(failure_text.banner(self.diagnosis, self.lang))}{colon(self.lang)}{self.dialect.escape(headline)}",
+            *filter(None, [self.dialect.escape(failure_text.assumption(self.diagnosis, self.lang))]),
             *rooms,
         ]
         return "\n".join(lines)

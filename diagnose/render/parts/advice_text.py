@@ -200,33 +200,56 @@ def knob_key(knob: str, diagnosis: Diagnosis, lang: Lang) -> str:
     return next(keys, None) or next(edited, None) or meaning(knob, lang)
 
 
-def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
-    """The heading of a plan with the predicted peak; "closest known" if the plan probably does not fit. Without a peak if the estimate
-    is unreliable, or if host memory ran out and no step moves memory to the card."""
-    if diagnosis.outcome.usual and plan.fits == "unknown":
-        return word("do_usual", lang)
+def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang, others: int = 0) -> str:
+    """The heading of a plan: whether its steps belong together, then whether the job fits, or the one thing that keeps that open.
+
+    `others`: so many alternatives follow in the same list.
+    """
+    count = len(plan.steps)
+    number = "this" if count < 2 else "both" if count == 2 else "all"
+    if is_in_order(plan, diagnosis, others):
+        lead = word("try_in_order", lang)
+    elif plan.fits in ("unlikely", "no"):
+        lead = word("closest", lang)
+    else:
+        lead = word(f"{'try' if plan.fits == 'unknown' and not on_host(diagnosis) else 'do'}_{number}", lang, count=count)
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
-        return word("do_this", lang) + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
-    unreliable = memory_rows.estimate_deviation(diagnosis) in UNRELIABLE
-    text = word(f"plan_{plan.fits}", lang) if unreliable else plan_peak(plan, ledger, lang)
-    return word("closest" if plan.fits in ("unlikely", "no") else "do_this", lang) + bracketed(text, lang)
+        return lead + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
+    if plan.fits == "unknown":
+        return lead + bracketed(word("usual" if diagnosis.outcome.usual else open_reason(diagnosis, ledger), lang), lang)
+    return f"{lead}{colon(lang)}{plan_peak(plan, ledger, lang, memory_rows.estimate_deviation(diagnosis) in UNRELIABLE)}"
 
 
-def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang) -> str:
-    """The predicted peak of a plan, the usable memory, and whether it fits."""
-    if plan.predicted_peak is None or plan.fits == "unknown":  # a peak that cannot be judged is a lower bound at best
+def is_in_order(plan: Plan, diagnosis: Diagnosis, others: int) -> bool:
+    """Whether the one step of a plan and its alternatives are things to try one after the other, and no set with substitutes."""
+    return others > 0 and len(plan.steps) == 1 and (plan.fits == "unknown" or on_host(diagnosis))
+
+
+def open_reason(diagnosis: Diagnosis, ledger: Ledger | None) -> str:
+    """The word for what keeps open whether the job then fits."""
+    known = {fact.name for fact in diagnosis.facts if fact.value is not None}
+    if not known.intersection(("hardware.gpu", "hardware.capacity")):
+        return "open_card"
+    if ledger is None and not known.intersection(("model.name", "model.params")):
+        return "open_model"
+    return "open_estimate" if memory_rows.estimate_deviation(diagnosis) in ("below", "above") else "open_saving"
+
+
+def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool = False) -> str:
+    """Whether the job fits with a plan, with what to spare, and its peak; without figures where the estimate is unreliable."""
+    if plan.predicted_peak is None or plan.fits == "unknown" or is_unreliable:  # a peak that cannot be judged is a lower bound at best
         return word(f"plan_{plan.fits}", lang)
     room = (ledger.usable or ledger.capacity) if ledger is not None else None
     room = Size.exactly(plan.predicted_peak.bytes + plan.margin.bytes) if plan.margin is not None else room  # it may be another card's
-    peak = amount(plan.predicted_peak, lang)
     is_open = plan.fits == "likely" and room is not None and plan.predicted_peak.high > room.bytes
     fits = word("plan_open" if is_open else f"plan_{plan.fits}", lang)
-    key = "do_this_peak" if room else "do_this_peak_bare"
-    text = word(key, lang, peak=peak, usable=amount(room, lang) if room else "", fits=fits)
     if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING and not is_open:
-        text += comma(lang) + word("margin", lang, margin=figure(plan.margin))
-    return text
+        fits = word("spare", lang, fits=fits, margin=figure(plan.margin))
+    peak = amount(plan.predicted_peak, lang)
+    return fits + bracketed(
+        word("peak_of", lang, peak=peak, usable=amount(room, lang)) if room else word("peak_only", lang, peak=peak), lang
+    )
 
 
 # -- environment variables, as the shell of the job sets them

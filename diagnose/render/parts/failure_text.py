@@ -9,7 +9,7 @@ from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.parse.model.event import Event
-from diagnose.phrases import Lang, phrase
+from diagnose.phrases import Lang, Text, phrase
 from diagnose.plan.pricing import fit
 from diagnose.render.parts.words import amount, bracketed, comma, phase, places, semicolon, word
 from diagnose.units import Size
@@ -54,6 +54,23 @@ def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], sha
         notes = comma(lang).join(filter(None, [certainty(cause, lang), figures, place]))
         texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
     return semicolon(lang).join(texts)
+
+
+def is_all_that_is_known(leading: Sequence[Ruling]) -> bool:
+    """Whether the only cause is that the process itself fills the card: the headline says so, and its name would add nothing."""
+    return [cause.cause for cause in leading] == ["unknown"]
+
+
+def assumption(diagnosis: Diagnosis, lang: Lang) -> str:
+    """What the first leading cause takes for granted, as a line of its own; empty where it takes nothing."""
+    leading = next((cause for cause in diagnosis.judgement.causes if not cause.also_true), None)
+    if leading is None or leading.assumes is None:
+        return ""
+    return assumption_line(leading.assumes, lang)
+
+
+def assumption_line(assumes: Text, lang: Lang) -> str:
+    return word("assumes", lang, what=assumes.to(lang).rstrip(".。"))
 
 
 def name_of_cause(cause: str, lang: Lang) -> str:

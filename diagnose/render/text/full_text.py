@@ -139,6 +139,8 @@ def cause_entry(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
     title = cause.title.to(lang).rstrip(".。")
     page.say(f"{number}. {title}{words.bracketed(comma(lang).join(notes), lang)}", "  ", "     ", "bold" if number == 1 else "")
     page.say(words.sentence(cause.explanation.to(lang), lang), "     ")
+    if cause.assumes is not None:
+        page.say(failure_text.assumption_line(cause.assumes, lang), "     ")
     details.evidence(page, cause)
 
 

@@ -23,7 +23,7 @@ from diagnose.render.text import bar, details, full_text
 EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
 
 #: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
-LINES, COLUMNS = 25, 80
+LINES, COLUMNS = 24, 80
 
 #: Pieces left out of a full screen, the least useful first.
 OMISSIONS = (
@@ -110,10 +110,11 @@ def why(screen: Screen) -> None:
     failed = failure_text.failure_place(diagnosis)
     cited = [tuple(witness for witness in cause.evidence if words.place(witness) != failed)[:limit] for cause in leading]
     text = failure_text.brief_causes(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
-    if text:
+    if text and not failure_text.is_all_that_is_known(leading):
         screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
-    elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+    elif not text and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang))
+    screen.page.say(failure_text.assumption(diagnosis, lang))
 
 
 def caveats(screen: Screen) -> None:
@@ -138,7 +139,7 @@ def remedies(screen: Screen) -> None:
     steps = plan.steps if plan is not None else ()
     others = [remedy for remedy in outcome.remedies if remedy.id not in steps][: max(screen.view.top - len(steps), 0)]
     if plan is not None and steps:
-        page.heading(advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang))
+        page.heading(advice_text.plan_heading(plan, diagnosis, memory_rows.main_ledger(diagnosis), lang, len(others)))
     elif others:
         page.heading(word("remedies_only", lang))
     for number, step in enumerate(steps, 1):
@@ -153,8 +154,9 @@ def remedies(screen: Screen) -> None:
         full_text.edits(page, diagnosis, advice_text.changes_without_step(plan, by_id)[0], (), lang, "     ")
         page.say(advice_text.plan_note(plan, lang), "  ", style="note")
         page.say(advice_text.ladder_line(plan, diagnosis, lang) if steps and "climb" not in screen.omitted else "", "  ", "    ")
-    for number, remedy in enumerate(others):
-        lead = word("instead", lang) if steps else f"{number + 1}. "
+    in_order = plan is None or not steps or advice_text.is_in_order(plan, diagnosis, len(others))
+    for number, remedy in enumerate(others, len(steps) + 1):
+        lead = f"{number}. " if in_order else word("instead", lang)
         page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang)}", f"  {lead}", "     ")
         if "edits of others" not in screen.omitted:
             changes(screen, remedy)
