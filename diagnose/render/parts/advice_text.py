@@ -8,7 +8,7 @@ from diagnose import vocabulary
 from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.phrases import Lang
+from diagnose.phrases import Lang, phrase
 from diagnose.plan.rules.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
 from diagnose.render.parts.failure_text import on_host
@@ -131,6 +131,8 @@ def reason(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     if is_unproven(remedy, diagnosis):
         return sentence(word("may_save", lang, size=show(remedy.saves.high)), lang) if remedy.saves is not None else ""
     why = remedy.why.to(lang)
+    if remedy.why == phrase("plan.usual_why"):  # as the heading says
+        return ""
     return "" if any(cause.title.to(lang) in why for cause in diagnosis.judgement.causes) else sentence(why, lang)
 
 
@@ -217,7 +219,7 @@ def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: 
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return lead + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
     if plan.fits == "unknown":
-        return lead + bracketed(word("usual" if diagnosis.outcome.usual else open_reason(diagnosis, ledger), lang), lang)
+        return lead + bracketed(word("usual", lang) if diagnosis.outcome.usual else open_reason(diagnosis, ledger, lang), lang)
     return f"{lead}{colon(lang)}{plan_peak(plan, ledger, lang, memory_rows.estimate_deviation(diagnosis) in UNRELIABLE)}"
 
 
@@ -226,14 +228,16 @@ def is_in_order(plan: Plan, diagnosis: Diagnosis, others: int) -> bool:
     return others > 0 and len(plan.steps) == 1 and (plan.fits == "unknown" or on_host(diagnosis))
 
 
-def open_reason(diagnosis: Diagnosis, ledger: Ledger | None) -> str:
-    """The word for what keeps open whether the job then fits."""
+def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
+    """The one thing that keeps open whether the job then fits."""
     known = {fact.name for fact in diagnosis.facts if fact.value is not None}
     if not known.intersection(("hardware.gpu", "hardware.capacity")):
-        return "open_card"
+        return word("open_card", lang)
     if ledger is None and not known.intersection(("model.name", "model.params")):
-        return "open_model"
-    return "open_estimate" if memory_rows.estimate_deviation(diagnosis) in ("below", "above") else "open_saving"
+        return word("open_model", lang)
+    if ledger is not None and not ledger.complete and ledger.unknown:
+        return word("open_fact", lang, what=meaning(ledger.unknown[0], lang))
+    return word("open_estimate" if memory_rows.estimate_deviation(diagnosis) in ("below", "above") else "open_saving", lang)
 
 
 def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool = False) -> str:
