@@ -31,7 +31,13 @@ def options(model: str | Path | None, gpu: str | None, gpus: int | None, values:
         facts.append(Fact("parallel.world", gpus, "given", Witness("given", text=f"--gpus {gpus}")))
     if gpu is not None:
         if not catalogue.cards_named(gpu):
-            raise user_error("unknown_gpu", hint="known_gpus", name=gpu, known=", ".join(catalogue.card_names()))
+            import difflib  # only a mistake needs it
+
+            names = catalogue.card_names()
+            kinds = [name.partition("-")[0].upper() for name in names]
+            near = difflib.get_close_matches(gpu.upper().partition("-")[0], kinds, 1, 0.7)
+            alike = [name for name, kind in zip(names, kinds, strict=True) if kind in near]
+            raise user_error("unknown_gpu", hint="near_gpus" if alike else "known_gpus", name=gpu, known=", ".join(alike or names))
         facts.append(Fact("hardware.gpu", gpu, "given", Witness("given", text=f"--gpu {gpu}")))
     if model is not None:
         facts += model_facts(model)

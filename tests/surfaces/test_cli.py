@@ -223,6 +223,28 @@ def test_standard_input_is_a_log(oomdoctor: Any, told: Any, monkeypatch: pytest.
     assert asked[0]["given"][0][0].read() == LOG.encode()
 
 
+def test_a_log_alone_is_a_question_to_explain(oomdoctor: Any, told: Any, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `oomdoctor train.log` and `cat train.log | oomdoctor`."""
+    told(SAMPLES["dpo_logits"]())
+    assert oomdoctor(log).out == oomdoctor("explain", log).out
+    with log.open() as piped:
+        monkeypatch.setattr(sys, "stdin", piped)
+        assert oomdoctor().out == oomdoctor("explain", "-").out
+
+
+def test_a_config_among_the_logs_is_a_config(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    asked = told(SAMPLES["dpo_logits"]())
+    left = oomdoctor("explain", log, config)
+    assert str(config) in left.err and [str(path) for path in asked[0]["configs"]] == [str(config)]
+    assert oomdoctor("explain", config).out and len(asked[1]["given"][0]) == 1  # which is `check`
+
+
+@for_each("name, near", [("A100-90GB", "A100-80GB"), ("RTX4090Ti", "RTX4090-24GB"), ("V100-64GB", "V100-32GB")])
+def test_a_card_that_nobody_makes_is_answered_with_the_nearest(oomdoctor: Any, log: Path, name: str, near: str) -> None:
+    left = oomdoctor("explain", log, "--gpu", name)
+    assert left.status == 2 and near in left.err and len(left.err.splitlines()) == 1 and "T4-16GB" not in left.err
+
+
 def test_a_folder_is_handed_on_as_it_is(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
     """What of it is a log, the library knows (tests/inputs/test_folders.py)."""
     asked = told(SAMPLES["dpo_logits"]())

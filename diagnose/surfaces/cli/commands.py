@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 
 import typer
@@ -120,9 +121,17 @@ COMMANDS: dict[str, typer.Typer] = {}
 
 
 class Root(usage.Commands):
-    """The command `oomdoctor` itself."""
+    """The command `oomdoctor` itself: `oomdoctor train.log` and `cat log | oomdoctor` mean `explain`."""
 
     parts = COMMANDS
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:  # a shell that completes
+            if not args and usage.is_piped():
+                args = ["explain", "-"]
+            elif args and args[0] not in self.list_commands(ctx) and (args[0] == "-" or Path(args[0]).exists()):
+                args = ["explain", *args]
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(cls=Root, help=help_text("app"), no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)

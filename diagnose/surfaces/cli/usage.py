@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -146,6 +148,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
     bare = {each.lstrip("-"): each for each in known}
     return bare[found[0]] if (found := difflib.get_close_matches(word.lstrip("-"), list(bare), 1)) else ""
+
+
+def is_piped() -> bool:
+    """Whether standard input is a pipe or a file, and no terminal or device."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError):  # closed, or none of the system
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def spoken(words: Sequence[str]) -> str | None:

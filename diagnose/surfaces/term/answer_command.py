@@ -8,12 +8,15 @@ from pathlib import Path
 
 from diagnose import pipeline
 from diagnose.diagnosis import Diagnosis
-from diagnose.phrases import Lang
+from diagnose.phrases import Lang, phrase
 from diagnose.render.formats import RENDERERS
 from diagnose.render.parts import words
 from diagnose.surfaces.term import console, path_arguments, quick_preview, reading_progress
 from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
 from diagnose.surfaces.term.console import trouble
+
+#: Endings of files that are never logs.
+CONFIGS = (".yaml", ".yml", ".toml")
 
 #: Formats that mean one diagnosis, and those that a diff can follow.
 OF_A_JOB = ("html", "sarif")
@@ -21,8 +24,14 @@ READABLE = ("text", "markdown")
 
 
 def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
-    """Diagnose a job and print the answer; returns the exit status."""
+    """Diagnose a job and print the answer; returns the exit status. Configs among the logs are configs."""
     ready(shown)
+    configs = [name for name in logs if name.endswith(CONFIGS)]
+    if configs:
+        logs, asked = [name for name in logs if name not in configs], replace(asked, configs=[*asked.configs, *configs])
+        console.warn(phrase("cli.taken_as_config", names=", ".join(configs)).to(shown.lang))
+        if not logs and not asked.snapshot:
+            return check((), asked, shown)
     given = path_arguments.logs(logs) if logs or not asked.snapshot else []
     quick_preview.say(given, asked, shown)
     snapshot = Path(asked.snapshot) if asked.snapshot else None
@@ -32,11 +41,11 @@ def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> 
 
 
 def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
-    """Estimate whether a job fits before it runs. Files named without --config are configs too."""
+    """Estimate whether a job fits before it runs. Files named without --config are configs too; options alone may tell the job."""
     ready(shown)
     asked = replace(asked, configs=[*asked.configs, *files])
     options = asked.options()
-    if not options["configs"]:
+    if not options["configs"] and not options["model"] and not options["set"]:
         raise trouble("no_config_given", hint="give_config")
     diagnosis = pipeline.check(options.pop("configs"), **options)
     status = finish(diagnosis, asked, shown)
