@@ -1,4 +1,4 @@
-"""Read the dimensions of a model from its config.json."""
+"""Read the dimensions of a model from its config.json; parameters are counted from them in shape.py and entries.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dimensions of a model, and its parameter counts."""
+"""The dimensions of a model, and the parameters counted from them (`Model.counted`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """How likely each cause is: its rate among labelled failures of the regime and phase, times the evidence (rules/hypotheses.yaml).
 
+It weighs remedies (diagnose/plan/choose/base_rates.py); which cause is named first is decided in competition.py.
+
 Probabilities are over what filled the memory: exactly one of the causes is taken to be true. Evidence adds in decibans.
 """
 

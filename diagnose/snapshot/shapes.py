@@ -68,7 +68,7 @@ def learn_shape(raw: bytes, count: int, consume: RawConsumer) -> Shape | None:
 
 
 def decode_value(raw: bytes, memo: Mapping[int, Any]) -> Any:
-    """Decode the bytes of one value of a shape."""
+    """The Python value of one pickled value, given as its opcode and bytes. KeyError for an opcode that no shape contains."""
     opcode = raw[0]
     if opcode == 0x4B:
         return raw[1]

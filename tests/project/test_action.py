@@ -110,7 +110,7 @@ def test_the_answer_is_in_the_summary_and_in_the_outputs(runner: Path) -> None:
     sarif = runner / "out.sarif"
     status, summary, outputs = explain(runner, log="error.log", config="qwen2vl_dpo.yaml\nds_z3_config.json", sarif=str(sarif))
     assert status == 0 and "**OUT OF MEMORY**" in summary and "<details>" in summary
-    assert outputs["status"] == "oom" and outputs["headline"].startswith("GPU 3")
+    assert outputs["status"] == "oom" and outputs["headline"].startswith("GPUs 3 and 6")
     assert json.loads(sarif.read_text(encoding="utf-8"))["version"] == "2.1.0"
 
 

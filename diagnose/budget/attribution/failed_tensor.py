@@ -1,4 +1,4 @@
-"""The tensor that failed, where its size is more than a coincidence."""
+"""Which of the tensors that request_tensor.py found is the one that failed, where its size is more than a coincidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Layers with embeddings of their own (per-layer inputs of Gemma 4): what they keep beside other layers."""
+"""Layers with embeddings of their own (per-layer inputs of Gemma 4): the bytes that they keep for the backward pass in addition to what
+any layer keeps."""
 
 from __future__ import annotations
 

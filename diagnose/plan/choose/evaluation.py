@@ -42,7 +42,8 @@ from diagnose.units import Size, show
 
 
 def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
-    """What there is to say of this remedy for this job."""
+    """A remedy against a job: an Offer where it would help, Rejected with the reason where people would try it in vain, None where it has
+    nothing to do with the job."""
     called = rule.remedy in job.calls
     where = job.true(rule.where)
     if where is False or (not called and (where is None or not considered(rule, job))):

@@ -1,4 +1,5 @@
-"""Knobs of a DeepSpeed file that a trainer's key names: name another file that the framework ships, or edit the user's own."""
+"""Edits of settings that stand in a DeepSpeed file: the trainer's key points at another file that the framework ships, or, where the
+user gave the file, the file itself is edited."""
 
 from __future__ import annotations
 

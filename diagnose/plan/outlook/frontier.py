@@ -71,7 +71,8 @@ def measure_seat(ledger: Ledger) -> Seat:
 
 
 def find_ways(job: Job) -> list[Way]:
-    """The job as configured, then the ways without a costly remedy that it does not need, then those that reach further, cheapest first."""
+    """The rows of the table of `check`: the job as configured, then it without each costly setting that it could do without, then with each
+    remedy that lets it go further, cheapest first. Empty where neither a need nor a limit can be computed."""
     track = Track(job)
     base = measure_way(track, [])
     if base.need is None and base.batch is None and base.length is None:

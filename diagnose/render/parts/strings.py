@@ -30,7 +30,7 @@ HARMFUL = lazy_compile(
 
 
 def map_texts(value: Item, change: Callable[[str], str]) -> Item:
-    """A value with every text changed; offsets, numbers and model dimensions stay, and parts without such a text are the same objects."""
+    """A value with every text in it changed. Offsets, numbers and model dimensions stay; a part that holds no text is not copied."""
     return cast(Item, _changed(value, change))
 
 

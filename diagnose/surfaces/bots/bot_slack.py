@@ -1,5 +1,7 @@
 """`oomdoctor bot slack`: mentions, the message shortcut and shared files, through Socket Mode or signed webhooks.
 
+What an answer says, cut to what a message of Slack holds: diagnose/render/markup/chat_message.py and rules/chats.yaml.
+
 Source: docs.slack.dev: Events API (events are delivered again after 3 s without a response, with the same event_id), verifying requests,
 Socket Mode, files (url_private_download with the bot's token), formatting of message text, rate limits (429 with Retry-After).
 """
