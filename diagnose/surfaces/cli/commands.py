@@ -113,6 +113,7 @@ Masked = Annotated[bool, _option("masked", "--redact/--no-redact")]
 Command = Annotated[list[str], _argument("run_command", "CMD...")]
 Log = Annotated[str | None, _option("run_log", "--log", metavar="FILE")]
 Http = Annotated[bool, _option("http", "--http")]
+Opened = Annotated[list[str] | None, _option("opened_folder", "--folder", metavar="DIR")]
 Hooks = Annotated[bool, _option("webhooks", "--http")]
 Attached = Annotated[int, _number("bot_mib", "--max-mib", low=1, high=256)]
 
@@ -254,11 +255,13 @@ def serve(
 @command("mcp")
 def mcp(
     http: Http = False, host: Host = "127.0.0.1", port: Port = 8081, timeout: Seconds = 60.0, redact: Masked = True, lang: Lang = None,
+    folder: Opened = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
     from diagnose.surfaces.server.mcp_server import McpOptions, serve_mcp
 
-    _end(lang, lambda: serve_mcp(McpOptions(**options)))
+    folders = tuple(options.pop("folder") or ())
+    _end(lang, lambda: serve_mcp(McpOptions(**options, folders=folders)))
 
 
 @command("schema")

@@ -1,6 +1,7 @@
 """The command `mcp`: the same diagnosis as tools for agents, on standard input and output or over streamable HTTP.
 
-Tools take texts and return text with typed data. Nothing is opened, run or kept; text in a log is never an instruction.
+Tools take texts and return text with typed data. Files are read only from folders that the operator opened; jobs are kept in memory for
+the next question about them. Nothing is run, and text in a log is never an instruction.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ QUEUE_CAPACITY = 32
 
 @dataclass(slots=True)
 class McpOptions:
-    """Options of the command: transport, address of the HTTP transport, and `timeout` of one diagnosis in seconds."""
+    """Options of the command: transport, address of the HTTP transport, `timeout` of one diagnosis in seconds, `folders` whose files may
+    be named."""
 
     http: bool = False
     host: str = "127.0.0.1"
@@ -35,6 +37,7 @@ class McpOptions:
     timeout: float = 60.0
     redact: bool = True
     lang: Lang = "en"
+    folders: tuple[str, ...] = ()
 
 
 def serve_mcp(options: McpOptions) -> int:
@@ -44,7 +47,7 @@ def serve_mcp(options: McpOptions) -> int:
     except ImportError as error:
         raise serve_command.missing_extra("mcp", error) from error
     pool = WorkerPool(min(os.cpu_count() or 1, 4), options.timeout, QUEUE_CAPACITY)
-    mcp = build_server(pool, options.redact, options.lang)
+    mcp = build_server(pool, options.redact, options.lang, options.folders)
     try:
         if options.http:
             serve_over_http(mcp, pool, options)
