@@ -24,7 +24,9 @@ from urllib.parse import urlencode
 import attacks
 import httpx
 import pytest
+import yaml
 from chatting import Answer, Call, Fake, Kept, always, as_json, faked
+from checkout import ROOT
 from collected import for_each
 from forked import ENTRY
 from hypothesis import given
@@ -36,7 +38,7 @@ from slack_sdk.signature import SignatureVerifier
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.surfaces.bots.bot_command import BotOptions
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
-from diagnose.surfaces.bots.bot_slack import Slack, build_handler, client_for, connect
+from diagnose.surfaces.bots.bot_slack import SCOPES, SHORTCUT, Slack, build_handler, client_for, connect
 from diagnose.surfaces.bots.bot_slack_incoming import parse_event, parse_post, plain_text
 
 BOT, SIGNING = "xoxb-" + "test-bot", "a-signing-secret"
@@ -592,3 +594,18 @@ def test_a_lone_surrogate_is_answered(slack: Fake, crew: Kept) -> None:
     with talking(slack, crew) as talk:
         assert talk.event(mention(f"{SHORT}\n--model \ud800x", channel="C1")) == 200
     assert len(slack.to(POST)) == 1
+
+
+def test_the_manifest_asks_for_what_the_bot_uses_and_a_lack_is_told(slack: Fake, capsys: pytest.CaptureFixture[str], crew: Kept) -> None:
+    manifest = yaml.safe_load((ROOT / "docs" / "examples" / "slack-manifest.yaml").read_text(encoding="utf-8"))
+    assert tuple(manifest["oauth_config"]["scopes"]["bot"]) == SCOPES
+    assert [each["callback_id"] for each in manifest["features"]["shortcuts"]] == [SHORTCUT]
+    answered = {"ok": True, "user_id": "U0BOT", "bot_id": "B0", "team_id": "T0"}
+    for granted, told in ((",".join(SCOPES), ""), ("chat:write, app_mentions:read,commands,files:write,im:history", "files:read")):
+        slack.routes["/api/auth.test"] = always(
+            (200, {"content-type": "application/json", "x-oauth-scopes": granted}, json.dumps(answered).encode())
+        )
+        dispatcher, _ = connect(client_for(BOT, f"{slack.url}/api"), crew, BotOptions("slack"))
+        dispatcher.close()
+        said = capsys.readouterr().err
+        assert (told in said and "groups:history" in said and "chat:write" not in said) if told else said == ""

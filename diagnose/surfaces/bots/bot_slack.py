@@ -48,6 +48,10 @@ API = "https://slack.com/api"
 FILE_HOSTS = frozenset({"files.slack.com", "files.slack-gov.com"})
 PATH = "/slack/events"
 SHORTCUT = "explain_oom"
+#: What the bot's token has to be allowed; docs/examples/slack-manifest.yaml asks for it.
+SCOPES = (
+    "app_mentions:read", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history", "im:history",
+)  # fmt: skip
 #: Seconds for one response; the longest Retry-After that is waited for, and how many retries.
 TIMEOUT, MAX_DELAY, RETRIES = 15, 60, 4
 #: Errors of channels that the bot is not a member of.
@@ -96,10 +100,13 @@ def client_for(token: str, base: str) -> WebClient:
 def connect(client: WebClient, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, App]:
     """The dispatcher and the Bolt app that feeds it. Raises UserError for a token that Slack refuses."""
     try:
-        bot_user = str(client.auth_test()["user_id"])
+        tested = client.auth_test()
+        bot_user = str(tested["user_id"])
     except (SlackClientError, OSError, HTTPException) as error:
         why = error.response.get("error") if isinstance(error, SlackApiError) else type(error).__name__
         raise UserError(phrase("bot.not_let_in", platform="Slack", why=why), "", phrase("bot.see_token", name="SLACK_BOT_TOKEN")) from error
+    if lacking := missing_scopes(tested.headers):
+        console.warn(phrase("bot.scopes_missing", scopes=", ".join(lacking)).to(options.lang))
     dispatcher = Dispatcher(Slack(client, bot_user), pool, options)
     logger = logging.getLogger("oomdoctor.slack")
     logger.setLevel(logging.CRITICAL)  # Bolt logs requests, which contain messages of people
@@ -199,6 +206,12 @@ def serve_socket(app: App, dispatcher: Dispatcher, options: BotOptions, token: s
     finally:
         dispatcher.stop()
         handler.client.close()
+
+
+def missing_scopes(headers: Mapping[str, str]) -> list[str]:
+    """The scopes that the token lacks, by the header that Slack sends with every answer; none where it is not sent."""
+    granted = next((value for name, value in headers.items() if name.lower() == "x-oauth-scopes"), None)
+    return [] if granted is None else [scope for scope in SCOPES if scope not in granted.replace(" ", "").split(",")]
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
