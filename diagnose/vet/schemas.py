@@ -907,6 +907,7 @@ class Fingerprint(Row):
     version: int
     libraries: list[str]
     installed: list[str]
+    entries: list[str]
     rules: list[str]
     knobs: dict[str, list[str]]
 

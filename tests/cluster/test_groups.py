@@ -14,6 +14,8 @@ from sweep import examples
 from diagnose.cluster.report.group_queries import summarize
 from diagnose.cluster.report.report_queries import OLDEST
 from diagnose.cluster.report.summary_types import BY, Cost, Group, Summary
+from diagnose.cluster.store import fingerprints
+from diagnose.cluster.store.fingerprints import Parts
 
 
 @pytest.fixture(scope="module")
@@ -221,3 +223,18 @@ def test_every_case_of_the_cluster_failed() -> None:
     """The cases are failures of memory with a fingerprint; otherwise the tests above would count nothing."""
     rows: list[Any] = [kept(case) for case in CASES]
     assert all(digest and fingerprint for digest, fingerprint in rows)
+
+
+@for_each(
+    "frame, tensor, cause, one",
+    [
+        ("losses.py:pairwise", "", "logits", True),
+        ("train.py:main", "", "logits", False),
+        ("train.py:main", "ledger.logits", "logits", True),
+        ("losses.py:pairwise", "", "", False),
+        ("", "", "long_sample", False),
+    ],
+)
+def test_one_mistake_is_claimed_where_a_place_or_a_tensor_and_a_cause_agree(frame: str, tensor: str, cause: str, one: bool) -> None:
+    found = Parts("cuda", "forward", frame, tensor, cause, "", "")
+    assert fingerprints.is_one_mistake(found) is one

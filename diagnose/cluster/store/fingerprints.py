@@ -101,6 +101,16 @@ def parts(diagnosis: Diagnosis) -> Parts | None:
     )
 
 
+def is_one_mistake(failure_parts: Parts) -> bool:
+    """Whether equal fingerprints of these parts mean one mistake, and not only failures that look alike.
+
+    They do where the cause is known, and with it the tensor or a place in user code that not every script has.
+    """
+    function = failure_parts.frame.rpartition(":")[2]
+    is_placed = bool(function) and function not in rule_files.table("fingerprint")["entries"]
+    return bool(failure_parts.cause) and (bool(failure_parts.tensor) or is_placed)
+
+
 def cause(diagnosis: Diagnosis) -> str:
     """The first cause; empty where none was found."""
     return next((ruling.cause for ruling in diagnosis.judgement.causes), "")
