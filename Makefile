@@ -115,5 +115,5 @@ locks: | $(BIN)/python  ## write locks/ (releases and hashes) anew, after a chan
 	$(LOCK) pyproject.toml --output-file locks/core.txt
 	echo 'hatchling>=1.27' | $(LOCK) - --output-file locks/build.txt
 	$(LOCK) pyproject.toml --extra dev --output-file locks/dev.txt
-	$(LOCK) pyproject.toml --extra serve --extra mcp --extra fast --extra packed --output-file locks/serve.txt
+	$(LOCK) pyproject.toml --extra serve --extra mcp --extra triage --extra packed --output-file locks/serve.txt
 	printf 'uv\ncyclonedx-bom>=7\n' | $(LOCK) - --output-file locks/tools.txt

@@ -99,3 +99,18 @@ def test_grammars_load_with_and_without_the_regex_package(first: str, tmp_path: 
     code = f"{first}\nimport lark\nfrom diagnose import rule_files\nfor name in {names!r}: rule_files.parser(name)"
     for _ in ("built", "loaded"):
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
+
+
+def test_the_container_is_held_to_hashes_and_runs_as_nobody() -> None:
+    """What it copies and installs is in the checkout; it serves and triages, so both extras are locked."""
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    installs = [part for verb, words in steps if verb == "RUN" for part in words.split("&&") if "pip install" in part]
+    assert "--require-hashes" in installs[0] and all("--no-deps" in step for step in installs[1:])
+    locks = [word for word in installs[0].split() if word.startswith("locks/")]
+    locked = "".join((ROOT / lock).read_text(encoding="utf-8") for lock in locks)
+    assert locks and all(f"\n{name}==" in locked for name in ("duckdb", "fastapi", "mcp", "uvicorn"))
+    last = max(place for place, (verb, _) in enumerate(steps) if verb == "FROM")
+    user = next(words for verb, words in steps[last:] if verb == "USER")
+    assert user.split(":")[0].isdigit() and int(user.split(":")[0]) > 0
+    assert next(words for verb, words in steps if verb == "ENTRYPOINT") == '["oomdoctor"]'
