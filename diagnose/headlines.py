@@ -12,6 +12,8 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.plan.pricing import fit
 from diagnose.units import Size, show
 
+#: A request that exceeds what is free by so small a part of it is said as a difference.
+CLOSE = 0.01
 #: A request that at most so many kinds of card could hold is larger than most.
 FEW_CARDS = 6
 
@@ -96,7 +98,13 @@ def free_clause(event: Event) -> Text:
     is_capped = event.allowed is not None and event.requested is not None and (event.free is None or event.free.low >= event.requested.high)
     if is_capped:
         return phrase("headline.capped", allowed=readable_size(event.allowed))
-    return phrase("headline.free", free=readable_size(event.free)) if event.free else same("")
+    if event.free is None or event.requested is None:
+        return phrase("headline.free", free=readable_size(event.free)) if event.free else same("")
+    if event.free.low >= event.requested.high:
+        return phrase("headline.free_in_pieces", free=readable_size(event.free))
+    if event.requested.bytes - event.free.bytes <= CLOSE * event.requested.bytes:  # two figures that print alike would say nothing
+        return phrase("headline.just_short", short=show(event.requested.high - event.free.low))
+    return phrase("headline.free", free=readable_size(event.free))
 
 
 def readable_size(size: Size | None) -> Text:
