@@ -245,6 +245,13 @@ def test_a_card_that_nobody_makes_is_answered_with_the_nearest(oomdoctor: Any, l
     assert left.status == 2 and near in left.err and len(left.err.splitlines()) == 1 and "T4-16GB" not in left.err
 
 
+def test_a_paste_into_a_terminal_is_told_how_to_end(oomdoctor: Any, told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(SAMPLES["dpo_logits"]())
+    for is_terminal in (True, False):
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(LOG.encode()), isatty=lambda held=is_terminal: held))
+        assert ("Ctrl-D" in oomdoctor("explain", "-").err) is is_terminal
+
+
 def test_a_folder_is_handed_on_as_it_is(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
     """What of it is a log, the library knows (tests/inputs/test_folders.py)."""
     asked = told(SAMPLES["dpo_logits"]())

@@ -13,7 +13,8 @@ WIDEST, NARROWEST = 110, 40
 
 
 class View(NamedTuple):
-    """Amount and width of the output. `top`: number of remedies in full; `budget`, `rules`: show every term, every rule."""
+    """Amount and width of the output. `top`: number of remedies in full; `budget`, `rules`: show every term, every rule; `options`: name
+    the options that tell more, which only a command that was typed can take."""
 
     width: int = 80
     colour: bool = False
@@ -21,6 +22,7 @@ class View(NamedTuple):
     verbose: bool = False
     budget: bool = False
     rules: bool = False
+    options: bool = True
 
 
 #: Eighty columns, no colour: a pipe.

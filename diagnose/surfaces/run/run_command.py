@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from diagnose.live.process_rank import first_to_answer, rank
 from diagnose.surfaces.run import run_log
@@ -113,6 +113,8 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
     if diagnosis.verdict.status not in ("oom", "suspected"):
         return
     path = log.path or ""
+    import shlex
+
     from diagnose.render.formats import RENDERERS
     from diagnose.render.parts import words
     from diagnose.render.parts.view import stream_view
@@ -127,14 +129,15 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
             return
 
     stderr = sys.stderr
-    view = stream_view(stderr, display.top, display.verbose, display.budget, display.every_rule)
+    view = stream_view(stderr, display.top, display.verbose, display.budget, display.every_rule)._replace(options=False)
     text = RENDERERS[display.format](display.masked(diagnosis), lang, view)
     write_all(2, f"\n{text.rstrip()}\n".encode(stderr.encoding or "utf-8", "replace"))
     for notice in diagnosis.notices:
         if notice.level == "error":
             print_sentence("", lang, text=notice.message.to(lang))
     if path:
-        print_sentence("run_kept", lang, path=path)
+        configs = [word for config in cast("list[str]", options.get("configs") or []) for word in ("--config", config)]
+        print_sentence("run_kept", lang, path=path, again=shlex.join(["oomdoctor", "explain", str(path), *configs, "--verbose"]))
 
 
 def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, object]) -> tuple[Diagnosis, DisplayOptions]:

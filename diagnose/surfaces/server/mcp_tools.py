@@ -144,7 +144,7 @@ def build_server(pool: WorkerPool, redact: bool = True, lang: Lang = "en", folde
     mcp = Server("oomdoctor", title="oomdoctor", version=__version__, instructions=INSTRUCTIONS, log_level="ERROR")
     _add_tools(mcp, Desk(partial(ask_worker, pool), redact, tuple(Path(folder).resolve() for folder in folders)))
     for tool in mcp._tool_manager.list_tools():  # noqa: SLF001 - a third of what a client has to hold for ever
-        _untitle(tool.parameters), _untitle(tool.output_schema)
+        _untitle([tool.parameters, tool.output_schema])
     _add_resources(mcp, lang)
     _add_prompts(mcp)
     return mcp

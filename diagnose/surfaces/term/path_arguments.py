@@ -12,8 +12,10 @@ from typing import BinaryIO
 
 from diagnose import rule_files
 from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.phrases import phrase
+from diagnose.render.parts.view import terminal
 from diagnose.scan.source import Source
-from diagnose.surfaces.term.console import trouble
+from diagnose.surfaces.term.console import language, trouble, warn
 
 MATCHES = 1024  # files that one pattern may stand for
 
@@ -25,6 +27,8 @@ def logs(names: Sequence[str]) -> list[Path | BinaryIO | Source]:
         raise trouble("no_log_given", hint="give_log")
     if names.count("-") > 1:
         raise trouble("one_stdin", hint="give_files")
+    if "-" in names and terminal(sys.stdin):
+        warn(phrase("cli.paste_log", keys="Ctrl-Z, Enter" if os.name == "nt" else "Ctrl-D").to(language(None)))
     found: list[Path | BinaryIO | Source] = []
     for name in names:
         found += [sys.stdin.buffer] if name == "-" else stored(name) if "://" in name else matching(name)
