@@ -94,6 +94,7 @@ def test_death_of_memory_is_explained_on_standard_error(tmp_path: Path) -> None:
     done = run(tmp_path, sys.executable, "train.py", options=("--log", "logs/kept.log", "--gpu", "A100-80GB"))
     assert (done.returncode, done.stdout) == (1, b"step 1\n")
     assert b"OUT OF MEMORY" in done.stderr and b"4.64 GiB" in done.stderr and b"logs/kept.log" in done.stderr
+    assert b"all details: `oomdoctor explain " in done.stderr and b"All details: --verbose" not in done.stderr
     assert b"no command or class of a known trainer" not in done.stderr
 
 
