@@ -212,6 +212,14 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md": {
         None: {"fsdp.wrap": "layers"}
     },
+    # the scripts themselves: NPROC_PER_NODE, and the degrees of parallelism
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/multimodal/vit_gradient_checkpointing.sh": {
+        None: {"parallel.world": 4}
+    },
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/packing/dpo_vlm.sh": {None: {"parallel.world": 4}},
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/cached_dataset/dpo.sh": {
+        None: {"parallel.tensor": 4, "parallel.pipeline": 2, "parallel.expert": 4, "parallel.expert_tensor": 1},
+    },
     # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
     "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
         None: {"train.gradient_accumulation": 1, "train.compile": True},
