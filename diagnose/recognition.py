@@ -128,6 +128,8 @@ def _identify_card(name: Fact | None, capacity: Size | None, family: str | None)
     cards = catalogue.cards_named(name.value) if name is not None and isinstance(name.value, str) else []
     if cards and name is not None:
         return _named_card(_narrow_by_capacity(cards, capacity), name, capacity)
+    if name is not None and capacity is None and (stated := catalogue.capacity_stated(str(name.value))) is not None:
+        return [_fact("hardware.capacity", stated, Witness("derived", text=f"the memory that its name states: {name.value}"))]
     if name is None and capacity is not None:
         return _inferred_card([card for card in catalogue.cards_of_capacity(capacity) if _may_print(card, family)], capacity)
     return []

@@ -53,14 +53,19 @@ class Traits:
     adapters_like_weights: bool = False  # adapters have the precision of the weights, not PEFT's fp32
     adapter_inputs_uncast: bool = False  # inputs of adapters keep their precision; PEFT casts them to that of the adapter
     flattens_quantized: bool = False  # 4-bit weights are stored in a type that ZeRO-3 and FSDP can shard
+    shards_scales: bool = False  # the scales of 4-bit weights are sharded with them
     keeps_16_bit_beside_quantized: bool = False  # no prepare_model_for_kbit_training: weights beside a quantised base stay in 16 bits
+    unprepared: Releases | None = None  # ... in these releases of its own, whose adapters are 16 bits, too
+    unprepared_pairs: Releases | None = None  # ... where it trains on pairs
     quantizes_head: bool = False  # the output head is quantised as well
     freezes_vision: bool = False  # vision tower and projector are frozen unless told otherwise
     ranks_adalora: bool = False  # its trainer has AdaLoRA rank the parameters after every step
     # Layers
+    kernels_of_adapters: bool = False  # adapters on whole attention and MLP run in kernels that work in place
     fused_projections: bool = False  # every model has one matrix for queries, keys and values, and one for gate and up
     views_of_qkv: bool = False  # values stay a view of the one product of queries, keys and values until backward
     pads_qkv: bool = False  # adapters on some of queries, keys and values are padded to the whole projection
+    holds_outputs: bool = False  # its loop keeps what the model returned, logits among it, until backward is over
     fused_gelu: bool = False  # torch's fused GELU where transformers writes one out
     recomputes_attention_alone: bool = False  # selective recomputation computes core attention again and keeps all else
     not_reentrant: bool = False  # checkpointing is never reentrant
@@ -78,6 +83,7 @@ class Traits:
     unsynced_with_frozen: bool = False  # ... and frozen parameters and adapters are flattened into one
     accumulates_by_default: bool = False  # its scripts accumulate gradients where nobody says so
     reduction_bytes: int | None = None  # FSDP reduces gradients in so many bytes each; None: 2 to 4
+    gathered_in_pipeline: bool = False  # FSDP keeps parameters gathered after forward where there is a pipeline
     pipelined: bool = False  # pipelines run one forward, one backward: the first stage holds a micro batch per stage
     saves_shards_through_host: bool = False  # to save, ranks copy shards of weights and optimizer states into host memory
     on_ray: bool = False  # its processes are actors of Ray

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memory import ops
-from memory.reserved import left_over
+from memory.reserved import NOT_TORCH, left_over
 from memory.rows import Refused, Row, block, card_of, check, framework, read, source
-from memory.words import FIRST_UPDATE, PACKS_UNEVENLY
+from memory.words import FIRST_UPDATE, ON_DATA_SETS, PACKS_UNEVENLY
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.ledger import Ledger, Moment, total
@@ -16,9 +16,6 @@ from diagnose.facts import FactBook
 from diagnose.units import Size
 
 GIB = 2**30
-
-#: Terms of an engine in the same process: it has a pool of its own, outside torch's counters.
-NOT_TORCH = "rollout_engine"
 
 
 class Prediction(NamedTuple):
@@ -95,7 +92,9 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
     if row.get("compare") == "allocated":
         return inside
-    reserved = _reserved(row, book, inside + non_torch.allocator_slack(inside) + left_over(book, moment, ledger, varying=_varying(row)))
+    reserved = _reserved(
+        row, book, inside, inside + non_torch.allocator_slack(inside) + left_over(book, moment, ledger, varying=_varying(row))
+    )
     if row.get("compare") == "reserved":
         return reserved
     return reserved + _beside(book, moment, ledger)
@@ -126,18 +125,25 @@ def _of_the_engine(row: Row, moment: Moment) -> bool:
     return moment.name == "generate" and bool(knobs.get("rollout.sleep")) and knobs.get("rollout.placement") == "colocated"
 
 
-def _reserved(row: Row, book: FactBook, made: Size) -> Size:
-    """Where rows differ in length the card is the upper end: cached blocks go back only when it is full
-    (c10/cuda/CUDACachingAllocator.cpp release_cached_blocks)."""
-    card = book.size("hardware.capacity") if _varying(row) else None
-    return made if card is None or card.high <= made.low else Size.between(made.low, card.high, min(made.bytes, card.low))
+def _reserved(row: Row, book: FactBook, inside: Size, made: Size) -> Size:
+    """What is `made` of the blocks, at most what the card has beside the context: cached blocks go back when it is full
+    (c10/cuda/CUDACachingAllocator.cpp release_cached_blocks), those in use (`inside`) do not. Where rows differ in length the card is the
+    upper end."""
+    card = book.size("hardware.capacity")
+    if card is None:
+        return made
+    room = max(inside.bytes, card.low - non_torch.context(book).bytes)
+    least, middle = min(made.low, room), min(made.bytes, room)
+    return Size.between(least, max(middle, card.high if _varying(row) else min(made.high, card.high)), middle)
 
 
 def _varying(row: Row) -> bool:
-    """Samples as they are, one per row, or packed into rows that are not filled up: `lengths: exact` says that the longest are at the
-    limit, not that all are."""
-    packing = block(row, "knobs").get("train.packing")
-    return packing is False or (packing is True and framework(block(row, "software")) in PACKS_UNEVENLY)
+    """Samples as they are, one per row, or packed into rows that are not filled up. `lengths: exact` says that the longest are at the
+    limit; where the figures of a framework are of data sets the others are not, elsewhere all rows are made for the measurement."""
+    packing, word = block(row, "knobs").get("train.packing"), framework(block(row, "software"))
+    real = row.get("lengths") != "exact" or word in ON_DATA_SETS
+    major = str(block(row, "software").get("framework_version") or "").partition(".")[0]
+    return (packing is False and real) or (packing is True and (word, major) in PACKS_UNEVENLY)
 
 
 def _overhead(row: Row) -> Prediction:

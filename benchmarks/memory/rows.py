@@ -19,12 +19,16 @@ from memory.words import (
     OF_THE_FIGURE,
     OF_THE_SOURCE,
     OF_TRANSFORMERS,
+    ON_ENGINE,
     POSSIBLE,
+    POSSIBLE_BY_STAGE,
     POSSIBLE_FOR_ADAPTERS,
     RELEASES,
     SETTLED,
+    SHARDING_ENGINES,
     TUNING_IS_OPTIMIZER,
     WORDS,
+    Rule,
 )
 
 from diagnose import catalogue
@@ -96,14 +100,20 @@ def read(row: Row) -> Reading:
             left_out.append(name)
         else:
             values.setdefault(name, value)
-    values |= _software(row, facts) | _spread(facts)
+    values |= _software(row, facts) | _spread(facts) | _micro_batch(facts, settings)
     values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
     open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
     if "version.transformers" not in values and values.get("train.framework", "") in OF_TRANSFORMERS:
         open_knobs.append("version.transformers")
-    possible = POSSIBLE | {"version.transformers": RELEASES} | (POSSIBLE_FOR_ADAPTERS if values.get("train.finetuning") == "lora" else {})
+    possible = (
+        POSSIBLE
+        | _images(shape, values)
+        | POSSIBLE_BY_STAGE.get(str(values.get("train.stage")), {})
+        | {"version.transformers": RELEASES}
+        | (POSSIBLE_FOR_ADAPTERS if values.get("train.finetuning") == "lora" else {})
+    )
     if lacking := [name for name in open_knobs if name not in possible]:
         raise Refused(f"not known: {', '.join(lacking)}")
     choices = islice(product(*(possible[name] for name in open_knobs)), MOST_READINGS)
@@ -115,7 +125,8 @@ def model_of(row: Row) -> Model:
     """The model by the name that is printed, by its id (whose dimensions are the same, and whose code may not be), or from the dimensions
     that the row gives."""
     known_as = row.get("model_id")
-    shape = catalogue.model(str(row.get("model") or "")) or catalogue.model(str(known_as or ""))
+    printed = str(row.get("model") or "")
+    shape = catalogue.model(printed) or catalogue.model(str(known_as or "")) or catalogue.model((printed.split() or [""])[0])
     if shape is not None:
         return shape
     dims = block(row, "model_dims")
@@ -197,6 +208,8 @@ def _facts(facts: dict[str, Any], settings: dict[str, Any]) -> Iterator[tuple[st
         if name in OF_THE_FIGURE or value is None:
             continue
         rule = FACTS.get(name, MINOR)
+        if name == "offload_optimizer" and facts.get("engine") in SHARDING_ENGINES:
+            rule = Rule("zero.offload_optimizer")
         if name == "compute_dtype" and settings.get("train.precision"):
             continue
         entry = declared(rule.to) if rule.to else None
@@ -224,6 +237,26 @@ def _of_the_source(row: Row) -> dict[str, Any]:
     return said.get(None, {}) | said.get(block(row, "knobs").get("zero.stage"), {})
 
 
+def _images(shape: Model, values: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """What models of images leave open. Images that nobody counted: so many patches that a row is nothing else, or none; their tokens are
+    part of the row's length."""
+    tower, length = shape.vision, values.get("train.max_seq_len")
+    if shape.kind == "patches":  # timm and transformers checkpoint such models only where asked
+        return {"train.gradient_checkpointing": ("disabled", "enabled")}
+    if tower is None or not isinstance(length, int):
+        return {}
+    return {"data.image_pixels": (length * tower.pixels_per_token, None), "data.images_per_sample": (None,)}
+
+
+def _micro_batch(facts: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Rows of a rank that a pipeline cuts into as many micro batches as it has stages (torchtitan parallelisms/pipelining_utils.py at
+    40a0873b3, pipeline_parallel_microbatches)."""
+    rows, stages = facts.get("local_batch"), settings.get("parallel.pipeline")
+    if not isinstance(rows, int) or not isinstance(stages, int) or settings.get("train.micro_batch_size"):
+        return {}
+    return {"train.micro_batch_size": max(1, rows // stages), "train.gradient_accumulation": min(rows, stages)}
+
+
 def _spread(facts: dict[str, Any]) -> dict[str, Any]:
     """Layers laid over several cards by one process: stages of a pipeline with one micro batch, which the ledger divides evenly."""
     return {"parallel.pipeline": facts["devices"]} if facts.get("engine") == "device_map" and facts.get("devices") else {}
@@ -237,10 +270,10 @@ def releases(row: Row) -> dict[str, Any]:
     return software | {name: release for name, release in settled.items() if software.get(name) is None}
 
 
-def framework(software: dict[str, Any]) -> str:
+def framework(software: dict[str, Any], engine: str = "") -> str:
     """The framework in the program's word; empty where none is named."""
     name = str(software.get("framework") or "").lower()
-    return FRAMEWORKS.get(name, name)
+    return ON_ENGINE.get((name, engine)) or FRAMEWORKS.get(name, name)
 
 
 def _software(row: Row, facts: dict[str, Any]) -> dict[str, Any]:
@@ -251,7 +284,7 @@ def _software(row: Row, facts: dict[str, Any]) -> dict[str, Any]:
     if not said and facts.get("engine") == "megatron":
         said = "megatron"
     if said:
-        word = framework({"framework": said})
+        word = framework({"framework": said}, str(facts.get("engine")))
         values["train.framework"] = word
         if software.get("framework_version"):
             values[f"version.{word}"] = software["framework_version"]

@@ -10,15 +10,29 @@ from typing import Any, NamedTuple
 
 #: Frameworks that the program calls otherwise.
 FRAMEWORKS = {"ms-swift": "swift", "megatron-lm": "megatron", "llama-factory": "llamafactory", "huggingface": "transformers"}
+#: Frameworks whose runs on an engine of another kind the program calls otherwise: framework and engine of the row -> the program's word.
+ON_ENGINE = {("ms-swift", "megatron"): "swift_megatron"}
 
 #: knob -> word of the row -> word of the program, where they differ.
 WORDS: dict[str, dict[Any, Any]] = {
     "train.precision": {"bf16_autocast": "bf16", "fp16_autocast": "fp16", "pure_fp16": "pure_bf16"},  # two bytes each
     "train.gradient_checkpointing": {"none": "disabled", "full": "enabled"},
-    "train.loss_kernel": {"eager": "none", "cce": "cut_cross_entropy"},
-    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw"},
+    "train.loss_kernel": {
+        "eager": "none",
+        "cce": "cut_cross_entropy",
+        "megatron": "none",
+    },  # which loss is Megatron's follows from the framework
+    "train.stage": {"distill": "gkd"},
+    "model.head": {
+        "seq_cls": "classes",
+        "reranker": "classes",
+        "embedding": "none",
+        "generative_reranker": "vocabulary",
+        "image_classification": "classes",
+    },
+    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw", "adamw_fp8": "adamw_8bit"},
     "model.attention": {"flash": "flash_attention_2"},
-    "model.quantization": {"gptq4": "gptq", "awq4": "awq"},
+    "model.quantization": {"gptq4": "gptq", "awq4": "awq", "hqq4": "nf4", "int4": "nf4"},  # half a byte and a scale per group of 64, as nf4
     "fsdp.sharding": {"grad_op": "shard_grad_op", "hybrid": "hybrid_shard"},
     "rollout.offload_between_phases": {"trainer_weights": "params"},
     "parallel.schedule": {"interleaved_1f1b": "interleaved"},
@@ -62,6 +76,11 @@ POSSIBLE: dict[str, tuple[Any, ...]] = {
     "zero.stage": (0, 2, 3),
 }
 
+#: The same by the stage of the run: what trainers of preferences and rollouts do where they are told nothing (rules/frameworks).
+POSSIBLE_BY_STAGE: dict[str, dict[str, tuple[Any, ...]]] = {
+    stage: {"train.ref_model": ("copy", "none")} for stage in ("dpo", "kto", "ppo", "grpo", "gkd")
+}
+
 #: The same for adapters only: they are so few that their size hardly counts.
 POSSIBLE_FOR_ADAPTERS: dict[str, tuple[Any, ...]] = {
     "lora.rank": (8, 64),
@@ -89,7 +108,7 @@ FACTS: dict[str, Rule] = {
     "logits_dtype": Rule("train.logits_dtype", ("fp32",), minor=True),
     "modules_to_save_dtype": Rule("lora.saved_dtype", minor=True),
     "float8": MINOR,
-    "engine": Rule("", ("none", "ddp", "deepspeed", "fsdp", "megatron", "device_map")),
+    "engine": Rule("", ("none", "ddp", "deepspeed", "fsdp", "megatron", "device_map", "ddp_device_map", "colossalai")),
     "devices": MINOR,
     "fsdp_version": Rule("fsdp.version"),
     "shard_degree": Rule("fsdp.shard_degree"),
@@ -97,12 +116,14 @@ FACTS: dict[str, Rule] = {
     "distributed_optimizer": Rule("megatron.distributed_optimizer", (False,)),
     "async_tensor_parallel": MINOR,
     "pipeline_schedule": Rule("parallel.schedule"),
-    "local_batch": Rule(),
+    "local_batch": MINOR,  # rows.whole_batch
     "mean_over_gpus": MINOR,
     "optimizer_impl": Rule("", ("torch", "bitsandbytes", "torchao"), minor=True),
     "optimizer_fused": MINOR,
     "offload_optimizer": Rule("train.optimizer_offload", ("none",)),
-    "offload_gradients": Rule("", (False,)),
+    "offload_gradients": Rule(
+        "", (False, True)
+    ),  # True goes with states in host memory, which ZeRO-2 and the optimizers of torchao take them to
     "galore_rank": Rule("galore.rank"),
     "galore_embedding": Rule("galore.embedding", (False,)),
     "galore_layerwise": Rule("galore.layerwise", (True,)),
@@ -121,7 +142,7 @@ FACTS: dict[str, Rule] = {
     "lora_kernels": Rule("lora.kernels", minor=True),
     "extra_models": Rule(),
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
-    "task": Rule(),
+    "task": Rule("model.head"),
     "generates_for_eval": Rule("eval.generates"),
     "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
     "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
@@ -145,9 +166,14 @@ COUNTS = (
     *("batch", "seq_len", "tokens", "rows", "num_experts", "experts_per_token", "tensor_parallel", "total_params"),
 )
 
-#: Frameworks that pack whole samples into rows of up to the length, and leave the rest empty (swift 2 llm/utils/dataset
-#: ConstantLengthDataset.calculate_matched_group: bins of the package binpacking).
-PACKS_UNEVENLY = ("swift",)
+#: Frameworks, each with a first number of its releases, that pack whole samples of a batch into rows of up to the length, and leave the
+#: rest empty (swift 2 llm/utils/dataset ConstantLengthDataset.calculate_matched_group: bins of the package binpacking). From swift 3 on
+#: bins are made of many samples (dataset/packing.py), and next to full.
+PACKS_UNEVENLY = (("swift", "2"),)
+
+#: Frameworks whose published figures are of runs over data sets, whose samples differ in length (ms-swift's examples/ and
+#: docs/Instruction/Benchmark.md name them).
+ON_DATA_SETS = ("swift",)
 
 #: What the sources' tools measure, where that is no step in the middle of a run: the source (an `id` without its number) and where the code
 #: of its tool shows that. Here the first update of a new agent, which steps after every micro batch.
@@ -156,12 +182,21 @@ FIRST_UPDATE = {
     "and `warmup_steps` is 0 in every published figure; agilerl/algorithms/core/base.py _backward_pass",
 }
 
+#: Engines whose optimizer is DeepSpeed's or like it, so that its offload is that of ZeRO.
+SHARDING_ENGINES = ("megatron", "deepspeed", "colossalai")
+
 #: Frameworks (and rows that name none) whose loss is that of transformers, which changed with its releases; where a row does not say
 #: which, both ends are tried: the newest, and one that upcasts and shifts the logits in the model.
 OF_TRANSFORMERS = ("", "swift", "llamafactory", "axolotl", "transformers", "trl")
 RELEASES: tuple[Any, ...] = (None, "4.44.0")
 #: Releases that a framework's own settles: swift 2 is of 2024, ran on transformers before 4.45, and its benchmark page names bitsandbytes.
-SETTLED = {("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"}}
+#: ColossalChat's requirements.txt has transformers 4.39.3 from June 2024 to August 2025; LitGPT's pyproject.toml bitsandbytes 0.42.0 from
+#: March to December 2024.
+SETTLED = {
+    ("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"},
+    ("colossalai", ""): {"transformers": "4.39.3"},
+    ("litgpt", ""): {"bitsandbytes": "0.42.0"},
+}
 #: What a source says of all its figures, or shows in files beside them, where its rows have no word for it: how the row's `source` begins,
 #: and the settings, those of a ZeRO stage apart.
 OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
@@ -170,6 +205,20 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
         None: {"lora.dropout": 0.05, "train.gradient_accumulation": 8},
         2: {"zero.reduce_bucket": 200_000_000, "zero.overlap_comm": True},
         3: {"zero.max_live_parameters": 10**9, "zero.sub_group": 10**9, "zero.overlap_comm": True},
+    },
+    # parallelisms/parallelize_llama.py and models/llama3/parallelize_llama.py apply_fsdp before 83e694105 (July 2025): embedding and head
+    # are parts of the root unit
+    "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md": {None: {"fsdp.wrap": "layers"}},
+    "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3-8b_h200_202506_trainy-whitefiber.md": {
+        None: {"fsdp.wrap": "layers"}
+    },
+    # the scripts themselves: NPROC_PER_NODE, and the degrees of parallelism
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/multimodal/vit_gradient_checkpointing.sh": {
+        None: {"parallel.world": 4}
+    },
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/packing/dpo_vlm.sh": {None: {"parallel.world": 4}},
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/cached_dataset/dpo.sh": {
+        None: {"parallel.tensor": 4, "parallel.pipeline": 2, "parallel.expert": 4, "parallel.expert_tensor": 1},
     },
     # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
     "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
@@ -180,6 +229,10 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
 MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
     # finetune.py LoraArguments, unchanged in all the history of its profiles, wraps both matrices of the name c_proj
     "https://github.com/QwenLM/Qwen/*": {"lora.targets": (["c_attn", "attn.c_proj", "w1", "w2"], ["c_attn", "c_proj", "w1", "w2"])},
+    # e8977b007 (2024-12-18, until 2025-02-20): "turning off compile on loss function"; the page is of the end of 2024
+    "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md*": {
+        "train.loss_kernel": ("compiled", "none")
+    },
     # fixtures/pending/google__gemma-4-E2B-it@NVIDIA-A100-SXM4-40GB.pinned.json itself names the modules of its adapters
     "https://github.com/AgileRL/AgileRL *.pinned.json*": {"lora.targets": ("all_linear", ["q_proj", "k_proj", "v_proj", "o_proj"])},
 }
@@ -187,5 +240,17 @@ MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
 BY_DEFAULT: dict[str, dict[str, Any]] = {
     "litgpt": {"lora.dropout": 0.05},
     "swift": {"lora.dropout": 0.05},
-    "torchtitan": {"fsdp.wrap": "tok_embeddings,output"},
+    # megatron/argument/megatron_args.py of 3.8: use_distributed_optimizer, main_grads_dtype, expert_tensor_parallel_size, attention_backend
+    "swift_megatron": {
+        "zero.stage": 1,
+        "zero.grad_accum_dtype": "fp32",
+        "parallel.expert_tensor": 1,
+        "parallel.schedule": "1f1b",
+        "lora.dropout": 0.05,
+    },
+    # train.py: quant_storage=torch_dtype, FullyShardedDataParallel; setup.py asked for transformers of early 2024
+    "fsdp_qlora": {"model.quant_storage": "bf16", "fsdp.version": 1, "version.transformers": "4.38.2", "lora.dropout": 0.1},
+    # booster/plugin/low_level_zero_plugin.py reduce_bucket_size_in_m, overlap_communication
+    "colossalai": {"zero.reduce_bucket": 12 * 2**20, "zero.overlap_comm": False},
+    "torchtitan": {"fsdp.wrap": "tok_embeddings,output", "parallel.sequence": True},
 }

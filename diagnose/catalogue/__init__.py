@@ -2,6 +2,7 @@
 
 from diagnose.catalogue.cards import (
     Card,
+    capacity_stated,
     card,
     card_names,
     cards_holding,
@@ -20,6 +21,7 @@ __all__ = [
     "Latent",
     "Model",
     "Vision",
+    "capacity_stated",
     "card",
     "card_names",
     "cards_holding",

@@ -101,6 +101,15 @@ def sizes_sold() -> list[tuple[int, Size]]:
     return sorted(smallest.items(), key=lambda item: (item[1].bytes, item[0]))
 
 
+def capacity_stated(name: str) -> Size | None:
+    """The totals that cards print which are sold with the memory that this name states; None where it states none, or none is sold so. For
+    cards that are not listed ("RTX 3070 8GB")."""
+    match = re.search(_MEMORY, name.lower())
+    entries = [entry for entry in _entries() if match and entry["marketing_gb"] == int(match[1])]
+    sizes = [size for entry in entries for size in _card_of_entry(entry).capacities]
+    return Size.between(min(size.low for size in sizes), max(size.high for size in sizes)) if sizes else None
+
+
 @lru_cache(maxsize=1024)
 def _name_words(name: str) -> frozenset[str]:
     """The words of a name that identify the card: {"a100", "80gb"}. Cached: every look-up compares the names of all cards."""

@@ -24,12 +24,12 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "head_dim": ("head_dim", "kv_channels", "d_kv"),
     "max_position_embeddings": ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length", "n_ctx"),
     "word_embed_proj_dim": ("word_embed_proj_dim",),
-    "experts": ("num_experts", "num_local_experts", "n_routed_experts"),
-    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token"),
+    "experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_k"),
     "moe_intermediate_size": ("moe_intermediate_size",),
     "shared_intermediate_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
-    "n_shared_experts": ("n_shared_experts",),
-    "first_k_dense": ("first_k_dense_replace",),
+    "n_shared_experts": ("n_shared_experts", "moe_num_shared_experts"),
+    "first_k_dense": ("first_k_dense_replace", "moe_layer_start_index"),
     "depth": ("depth", "num_hidden_layers", "num_layers"),
     "num_heads": ("num_heads", "num_attention_heads"),
     "patch_size": ("patch_size",),
@@ -47,8 +47,19 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "decoder_layers": ("decoder_layers", "num_decoder_layers"),
     "max_target_positions": ("max_target_positions", "max_position_embeddings", "n_positions"),
     **{name: (name,) for name in ("type_vocab_size", "position_buckets", "num_mel_bins", "max_source_positions")},
+    **{name: (name,) for name in ("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim")},
+    **{
+        name: (name,)
+        for name in ("linear_conv_kernel_dim", "full_attention_interval", "interleave_moe_layer_step", "intermediate_size_mlp")
+    },
     **{name: (name,) for name in ("hidden_size_per_layer_input", "global_head_dim", "num_kv_shared_layers")},
 }
+#: Parts of keys that only configs of other kinds of layers have: state spaces, recurrences, convolutions, layers that differ.
+OTHER_LAYERS = (
+    *("mamba", "ssm_", "state_size", "linear_num_", "linear_key_", "linear_attn", "time_step", "conv_kernel", "rwkv", "recurrent"),
+    *("attn_layer_period", "expert_layer_period", "layers_block_type", "block_types", "hybrid", "altup", "laurel", "index_head_dim"),
+    *("cross_attention_layers", "interleave_moe_layer_step"),
+)
 #: Upper bound of a plausible dimension.
 LARGEST = 2**31
 

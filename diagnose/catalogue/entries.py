@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from diagnose.catalogue.shape import Experts, Latent, Model, Uneven, Vision
+from diagnose.catalogue.shape import Experts, Latent, Model, Recurrent, Uneven, Vision
 
 #: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
 NORMS = {
@@ -20,7 +20,7 @@ NORMS = {
 SWITCHES = (
     *("qkv_bias", "o_bias", "mlp_bias", "embed_norm", "sinks"),
     *("parallel", "fused_qkv", "fused_gate_up", "partial_rotary", "attention_dropout", "native_softmax", "softcap"),
-    *("broadcasts", "scaled_residual", "inner_dropout", "head_major", "head_dense", "pooler", "norm_keeps_input"),
+    *("gated_attention", "broadcasts", "scaled_residual", "inner_dropout", "head_major", "head_dense", "pooler", "norm_keeps_input"),
 )
 
 
@@ -64,6 +64,7 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
         latent=_latent(entry["mla"]) if "mla" in entry else None,
         vision=_vision(family.get("vision", {}) | entry["vision"]) if "vision" in entry else None,
         uneven=_uneven(entry["uneven"]) if "uneven" in entry else None,
+        recurrent=Recurrent(**entry["recurrent"]) if "recurrent" in entry else None,
     )
     shape = _stem(shape, entry)
     if "encoder_layers" in entry:
@@ -121,7 +122,7 @@ def _vision(tower: Mapping[str, Any]) -> Vision:
         heads=tower["num_heads"],
         patch=tower["patch_size"],
         pixels_per_token=tower.get("pixels_per_token", pixels),
-        params=TOWERS[tower["kind"]](tower),
+        params=TOWERS[tower["kind"]](tower) + tower.get("beside", 0),
         merge=merge,
         out=tower["out_hidden_size"],
     )
@@ -201,6 +202,16 @@ def _gemma4(tower: Mapping[str, Any]) -> int:
     return int(stem + tower["depth"] * block + h * tower["out_hidden_size"] + audio)
 
 
+def _glm4v(tower: Mapping[str, Any]) -> int:
+    """RMSNorm blocks without bias, whose gated MLP is as wide as the decoder; patches of two frames; a convolution that merges four of
+    them, and a gated MLP of the tower's `intermediate_size` (transformers modeling_glm4v.py)."""
+    h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
+    block = 4 * h * h + 3 * h * out + 2 * h
+    stem = 6 * patch * patch * h + h + tower["num_positions"] * h + 2 * h
+    merger = 4 * h * out + out + out * out + 2 * out + 3 * out * tower["intermediate_size"]
+    return int(stem + tower["depth"] * block + merger)
+
+
 #: Functions that count the parameters of a vision tower with its projector, by vision.kind.
 TOWERS: dict[str, Callable[[Mapping[str, object]], int]] = {
     "qwen2_vl": _qwen2_vl,
@@ -210,4 +221,5 @@ TOWERS: dict[str, Callable[[Mapping[str, object]], int]] = {
     "clip_llava": _clip_llava,
     "internvit": _internvit,
     "gemma4": _gemma4,
+    "glm4v": _glm4v,
 }

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from diagnose import rule_files
-from diagnose.catalogue.dimension_keys import SPELLINGS, number
+from diagnose.catalogue.dimension_keys import OTHER_LAYERS, SPELLINGS, number
 from diagnose.catalogue.entries import shape_of
 from diagnose.catalogue.shape import Model
 from diagnose.errors import user_error
@@ -24,6 +24,8 @@ def model_of_config(data: Mapping[str, object], name: str = "config.json") -> Mo
     family = _family(text, data)
     needed = [dimension for dimension in NEEDED if dimension != "vocab_size" or family.get("kind") != "patches"]
     missing = [dimension for dimension in needed if not number(text, dimension)]
+    if other := _other_layers(text, family):
+        raise user_error("config_of_other_layers", name, "pass_known_model", keys=", ".join(other[:3]))
     if missing:
         raise _missing_dimensions(missing, name)
     entry: dict[str, Any] = {
@@ -39,6 +41,10 @@ def model_of_config(data: Mapping[str, object], name: str = "config.json") -> Mo
         entry["moe"] = _experts(text, entry["intermediate_size"], name)
     if number(text, "kv_lora_rank"):
         entry["mla"] = _latent(text, name)
+    if number(text, "linear_num_value_heads") and entry["arch"].get("gated_attention"):
+        entry["recurrent"] = _recurrent(text, name)
+    if number(text, "interleave_moe_layer_step"):
+        entry |= _interleaved(text, entry)
     if number(text, "hidden_size_per_layer_input") and number(text, "global_head_dim"):
         entry["uneven"] = _uneven_layers(text)
     tower = _tower(data, family, entry["hidden_size"])
@@ -75,6 +81,47 @@ def _family(text: Mapping[str, object], data: Mapping[str, object]) -> Mapping[s
         **{key: outer_traits[key] for key in outer_traits if key in ("vision", *(() if inner_traits else outer_traits))},
         "family": name,
     }
+
+
+#: Which of these keys a family's own count covers.
+_READ = {"gated_attention": ("linear_", "mamba_ssm_dtype"), "llama4": ("interleave_moe_layer_step",)}
+
+
+def _other_layers(text: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
+    """Keys of layers that nothing here counts, with a value: such a model is no stack of attention and MLPs alone."""
+    read: tuple[str, ...] = _READ["gated_attention"] if family.get("arch", {}).get("gated_attention") else ()
+    read += _READ["llama4"] if str(family.get("family", "")).startswith("llama4") else ()
+    return sorted(
+        key
+        for key, value in text.items()
+        if value and any(part in key for part in OTHER_LAYERS) and not any(key.startswith(part) for part in read)
+    )
+
+
+def _recurrent(text: Mapping[str, object], name: str) -> dict[str, int]:
+    """Dimensions of linear attention (Qwen3-Next, Qwen3.5); every `full_attention_interval`-th layer attends to all tokens."""
+    sizes = _required_dimensions(
+        text, ("linear_num_key_heads", "linear_num_value_heads", "linear_key_head_dim", "linear_value_head_dim"), name
+    )
+    kinds, every = text.get("layer_types"), number(text, "full_attention_interval")
+    if isinstance(kinds, list) and "full_attention" in kinds:
+        every = kinds.index("full_attention") + 1
+    return {
+        "every": every or 4,
+        "key": sizes["linear_num_key_heads"] * sizes["linear_key_head_dim"],
+        "value": sizes["linear_num_value_heads"] * sizes["linear_value_head_dim"],
+        "heads": sizes["linear_num_value_heads"],
+        "kernel": number(text, "linear_conv_kernel_dim") or 4,
+    }
+
+
+def _interleaved(text: Mapping[str, object], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Llama 4: experts in every so many-th layer, as wide as the shared one; MLPs of the others have a width of their own, and count as
+    those of leading layers."""
+    width, layers = entry["intermediate_size"], entry["num_hidden_layers"]
+    dense = layers - layers // (number(text, "interleave_moe_layer_step") or 1)
+    moe = {**entry.get("moe", {}), "moe_intermediate_size": width, "shared_intermediate_size": width, "first_k_dense": dense}
+    return {"moe": moe, "intermediate_size": number(text, "intermediate_size_mlp") or width}
 
 
 def _guess_family(text: Mapping[str, object]) -> dict[str, object]:

@@ -51,6 +51,25 @@ class Latent(NamedTuple):
         return query + pair + a * self.v_dim * h
 
 
+class Recurrent(NamedTuple):
+    """Layers of linear attention (gated delta rule) in place of softmax attention in all layers but each `every`-th. `key`, `value`: widths
+    of all heads together; `heads`: of values; `kernel`: of the convolution before them."""
+
+    every: int
+    key: int
+    value: int
+    heads: int
+    kernel: int
+
+    def params(self, h: int) -> int:
+        """Parameters of one such layer (transformers modeling_qwen3_next.py Qwen3NextGatedDeltaNet): projections, gates, convolution, a
+        decay and a bias per head, a norm of one head, the output."""
+        mixed = 2 * self.key + self.value
+        return (
+            h * (mixed + self.value) + 2 * h * self.heads + mixed * self.kernel + 2 * self.heads + self.value // self.heads + self.value * h
+        )
+
+
 class Vision(NamedTuple):
     """A vision tower with its projector. `pixels_per_token`: pixels per token of the decoder; `merge`: patches per side that are merged
     into one such token; `out`: the decoder's width."""
@@ -103,6 +122,8 @@ class Model:
     layer are those of the last one. `embed` is the width of the embedding where it is not h, `positions` the rows of a learned position
     table. `params` counts everything once (tied heads once), `text_params` without the vision tower; `published`: how its weights
     are quantised as its makers publish them.
+
+    `recurrent`: layers without softmax attention among the others; `gated_attention`: queries come with a gate as wide as they are.
 
     `kind`: a decoder, an encoder, an encoder_decoder, or one that reads patches of images. `source` is the encoder whose output every
     layer attends to as well, a stack of its own; `fixed` how many tokens a row has whatever the settings say (patches, frames).
@@ -166,6 +187,8 @@ class Model:
     head_dense: bool = False
     pooler: bool = False
     k_bias: bool = True
+    recurrent: Recurrent | None = None
+    gated_attention: bool = False
 
     @property
     def q(self) -> int:
@@ -223,7 +246,7 @@ class Model:
         """Attention of one layer, without the norms before and after it."""
         if self.latent:
             return self.latent.params(self.h, self.a)
-        count = 2 * self.h * self.q + 2 * self.h * self.k
+        count = (3 if self.gated_attention else 2) * self.h * self.q + 2 * self.h * self.k
         count += self.q + (2 if self.k_bias else 1) * self.k if self.qkv_bias else 0
         count += self.h if self.o_bias else 0
         count += {"none": 0, "head": 2 * self.d, "full": self.q + self.k}[self.qk_norm]
@@ -265,5 +288,8 @@ class Model:
             return self.embedding_params + self.head_params + self.norm_params + layers + (self.vision.params if self.vision else 0)
         layers = (self.L - self.moe_layers) * self.layer_params(0) if self.moe_layers < self.L else 0
         layers += self.moe_layers * self.layer_params(-1)
+        if self.recurrent:
+            own = self.L - self.L // self.recurrent.every
+            layers += own * (self.recurrent.params(self.h) - self.attention_params)
         stem = self.embedding_params + self.head_params + (self.norm_params if self.final_norm else 0)
         return stem + layers + (self.vision.params if self.vision else 0) + (self.source.params if self.source else 0)

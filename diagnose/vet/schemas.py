@@ -347,6 +347,7 @@ class Tower(Row):
     qk_norm: bool = False
     rms_norm: bool = False
     deepstack: int = 0
+    beside: int = 0
 
 
 class Arch(Row):
@@ -386,6 +387,15 @@ class Arch(Row):
     softcap: bool = False
     sinks: bool = False
     scaled_residual: bool = False
+    gated_attention: bool = False
+
+
+class RecurrentLayers(Row):
+    every: int
+    key: int
+    value: int
+    heads: int
+    kernel: int
 
 
 class Model(Row):
@@ -412,6 +422,7 @@ class Model(Row):
     moe: Moe | None = None
     mla: Mla | None = None
     uneven: Uneven | None = None
+    recurrent: RecurrentLayers | None = None
     vision: Tower | None = None
     image_size: int = 0
     patch_size: int = 0

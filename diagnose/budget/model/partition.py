@@ -24,7 +24,7 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
         "q": -(-model.q // inner),
         "k": -(-model.k // inner),
         "d": model.d,
-        "P_layer": -(-layer_params_on_card(model, shards) // t),
+        "P_layer": layer_params_on_card(model, shards),
     }
     if shards.second:
         values["N_2"] = shards.second
@@ -37,6 +37,9 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
         met: Number = moe.per_token if shards.expert < 2 else Span(moe.per_token, moe.per_token, IMBALANCE * moe.per_token)
         values |= {"E": moe.count, "k_e": met, "L_d": min(moe.dense_layers, model.L)}
         values |= {"f_e": -(-moe.width // inner), "f_s": -(-moe.shared // inner)}
+    if model.recurrent:
+        own = model.recurrent
+        values |= {"e_l": own.every, "k_l": -(-own.key // inner), "v_l": -(-own.value // inner)}
     if model.latent:
         low = model.latent
         values |= {"r_q": low.q_rank, "r_kv": low.kv_rank, "d_r": low.rope_dim, "d_n": low.nope_dim, "d_v": low.v_dim}
@@ -44,11 +47,11 @@ def letters(model: Model, shards: Sharding) -> dict[str, Number]:
 
 
 def layer_params_on_card(model: Model, shards: Sharding) -> int:
-    """Parameters of the largest layer on one rank of an expert group, before tensor parallelism."""
-    if model.experts is None or shards.expert < 2:
-        return model.layer_params()
+    """Parameters of the largest layer on one card, of whose experts the group of experts has a part each."""
+    if model.experts is None or not shards.parts_experts:
+        return -(-model.layer_params() // shards.tensor)
     every = model.experts.count * model.experts.expert_params(model.h)
-    return model.layer_params() - every + -(-every // shards.expert)
+    return -(-(model.layer_params() - every) // shards.tensor) + -(-every // shards.expert_ranks)
 
 
 def params_on_card(model: Model | None, params: int, shards: Sharding) -> int:
@@ -58,12 +61,11 @@ def params_on_card(model: Model | None, params: int, shards: Sharding) -> int:
     if model is not None and shards.pipeline > 1 and params >= model.embedding_params + model.head_params:
         ends = model.embedding_params + model.head_params
         largest = max(model.embedding_params, model.head_params)
-    body = params - ends
-    away = 0
-    if model is not None and model.experts is not None and shards.expert > 1 and shards.whole_weights:
-        every = model.moe_layers * model.experts.count * model.experts.expert_params(model.h)
-        away = min(body, every - -(-every // shards.expert))
-    return -(-(body - away) // shards.model_parallel) + -(-largest // shards.tensor)
+    body, apart = params - ends, 0
+    if model is not None and model.experts is not None and shards.parts_experts and shards.whole_weights:
+        apart = min(body, model.moe_layers * model.experts.count * model.experts.expert_params(model.h))
+    own = -(-apart // (shards.expert_ranks * shards.pipeline))
+    return -(-(body - apart) // shards.model_parallel) + own + -(-largest // shards.tensor)
 
 
 def state_ranks(model: Model | None, params: int, shards: Sharding) -> Number | None:
@@ -71,7 +73,7 @@ def state_ranks(model: Model | None, params: int, shards: Sharding) -> Number | 
     but the states of the whole model are still spread over all cards: a card's share is that of the whole."""
     if shards.group is None:
         return None
-    if shards.expert < 2 or not shards.whole_weights or model is None or model.experts is None:
+    if not shards.parts_experts or not shards.whole_weights or model is None or model.experts is None:
         return shards.group
     apart = params_on_card(model, params, shards)
     together = params_on_card(model, params, shards.without_experts())

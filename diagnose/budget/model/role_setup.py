@@ -14,7 +14,7 @@ from diagnose.budget.model.loss_table import Loss, LossQuery, find_loss, losses,
 from diagnose.budget.model.precisions import Precision, precision
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import Sharding, sharding
-from diagnose.budget.model.trainable_params import Trainable, frozen_leading_layers, trainable, wrapped_params
+from diagnose.budget.model.trainable_params import Trainable, expert_adapters, frozen_leading_layers, trainable, wrapped_params
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.ternary import Truth
@@ -126,9 +126,8 @@ def _letters(model: Model | None, shards: Sharding, widths: Precision, learnt: T
     if params is not None:
         values["P"] = partition.params_on_card(model, params, shards)
     if learnt.count is not None:
-        every = learnt.count == params  # adapters and single layers are divided evenly
-        values["Pt"] = values["P"] if every else -(-learnt.count // shards.model_parallel)
-    over = shards.group if params is None or learnt.lora else partition.state_ranks(model, params, shards)
+        values["Pt"] = values["P"] if learnt.count == params else _trained_on_card(model, shards, learnt, params)
+    over = shards.group if params is None or learnt.lora else partition.state_ranks(model, _mostly(learnt, params), shards)
     if over:
         values["N"] = over
     if learnt.lora:
@@ -138,6 +137,23 @@ def _letters(model: Model | None, shards: Sharding, widths: Precision, learnt: T
         whole = rows.letters["T"]
         values |= {"T_l": whole, "T": -(-whole // shards.tensor)}  # type: ignore[operator]
     return {letter: number for letter, number in values.items() if letter[0] not in "PLN"} if shards.parted else values
+
+
+def _mostly(learnt: Trainable, params: int) -> int:
+    """The parameters that learn where these are nearly all of them, else all."""
+    return learnt.count if learnt.count is not None and 2 * learnt.count > params else params
+
+
+def _trained_on_card(model: Model | None, shards: Sharding, learnt: Trainable, params: int | None) -> int:
+    """Trained parameters of one card: all but a frozen tower as the model is divided, adapters on experts as the experts are, and the rest
+    evenly."""
+    count = learnt.count or 0
+    if not shards.parts_experts or model is None or model.experts is None:
+        return -(-count // shards.model_parallel)
+    if not learnt.lora:
+        return partition.params_on_card(model, count, shards) if params and 2 * count > params else -(-count // shards.model_parallel)
+    apart = min(count, expert_adapters(model, learnt)) if shards.whole_weights else 0
+    return -(-(count - apart) // shards.model_parallel) + -(-apart // (shards.expert_ranks * shards.pipeline))
 
 
 def _adapter_letters(model: Model | None, shards: Sharding, learnt: Trainable) -> dict[str, Number]:

@@ -21,9 +21,9 @@ CARDS_OF_A_NODE = 8
 @dataclass(slots=True, repr=False)
 class Sharding:
     """How one role is divided. `ranks`: data parallel ranks (None: unknown); `group`: those among which states are divided, fewer where the
-    model is sharded within a node only; `second`: those among which ZeRO++ divides its second copy of the weights; `sequence`: tensor
-    parallel ranks also divide the tokens between layers; `hands_on`: DeepSpeed gets its configuration unchanged, so that its own defaults
-    hold (an HF integration may fill bucket sizes from h)."""
+    model is sharded within a node only; `expert_tensor`: tensor parallel degree of experts (None: as the rest); `second`: those among which
+    ZeRO++ divides its second copy of the weights; `sequence`: tensor parallel ranks also divide the tokens between layers; `hands_on`:
+    DeepSpeed gets its configuration unchanged, so that its own defaults hold (an HF integration may fill bucket sizes from h)."""
 
     scheme: Scheme
     ranks: int | None
@@ -32,6 +32,7 @@ class Sharding:
     pipeline: int = 1
     context: int = 1
     expert: int = 1
+    expert_tensor: int | None = None
     sequence: bool = False
     group: int | None = None
     second: int | None = None
@@ -51,7 +52,17 @@ class Sharding:
 
     def without_experts(self) -> Sharding:
         """The same without expert parallelism: every expert on every rank."""
-        return replace(self, expert=1)
+        return replace(self, expert=1, expert_tensor=None)
+
+    @property
+    def parts_experts(self) -> bool:
+        """Whether experts are divided otherwise than the other weights of a layer."""
+        return self.expert > 1 or self.expert_tensor not in (None, self.tensor)
+
+    @property
+    def expert_ranks(self) -> int:
+        """Over how many ranks the experts of a layer are divided."""
+        return self.expert * (self.expert_tensor or self.tensor)
 
     @property
     def zero(self) -> bool:
@@ -87,6 +98,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         pipeline=pipeline,
         context=context,
         expert=expert,
+        expert_tensor=book.count("parallel.expert_tensor"),
         sequence=tensor > 1 and book.switch("parallel.sequence") is True,
         group=group,
         second=_secondary_group(book, scheme, ranks),
@@ -99,10 +111,12 @@ def sharding(book: FactBook, role: Role) -> Sharding:
 
 def _spread_over(book: FactBook) -> int | None:
     """Cards over which one process spreads the model's layers (device_map: auto); they compute in turn, like a pipeline with a single micro
-    batch. None: it does not; 0: over an unknown number."""
+    batch. None: it does not; 0: over an unknown number. Where a person counts one process, that is the number of cards, too."""
     if book.switch("model.spread") is not True or (book.count("parallel.world") or 1) > 1:
         return None
-    return book.count("run.cuda_devices") or book.count("hardware.count") or 0
+    counted = book.fact("parallel.world")
+    one = 1 if counted is not None and counted.origin == "given" else 0
+    return book.count("run.cuda_devices") or book.count("hardware.count") or one
 
 
 def _missing_fact(book: FactBook, scheme: Scheme, cards: int | None) -> str:
@@ -149,6 +163,12 @@ def _scheme(book: FactBook, cards: int | None) -> Scheme:
     if stage is not None and 0 < stage <= 3:
         return {1: "zero1", 2: "zero2", 3: "zero3"}[stage]  # type: ignore[return-value]
     wrapped = book.word("fsdp.sharding")
+    if (
+        wrapped == "full_shard"
+        and (book.count("parallel.pipeline") or 1) > 1
+        and traits_of(book.word("train.framework")).gathered_in_pipeline
+    ):
+        wrapped = "shard_grad_op"
     if wrapped in ("full_shard", "hybrid_shard"):
         return "fsdp"
     if wrapped == "shard_grad_op":

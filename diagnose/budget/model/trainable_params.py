@@ -124,16 +124,26 @@ def saved_params(model: Model, names: str) -> int:
 
 
 _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
+#: Those of an expert that every token meets.
+_SHARED = ("shared_gate", "shared_up", "shared_down")
 
 
 def wrapped_linears(targets: str) -> tuple[str, ...]:
     """Which of the seven linears of a decoder layer the targets wrap; all where the targets name none of them."""
     names = _linears_by_name(targets)
-    return tuple(name for name in _LINEARS if name in names) or _LINEARS
+    return tuple(name for name in _LINEARS if name in names) if names else _LINEARS
 
 
 def _linears_by_name(targets: str) -> set[str]:
-    """The linears of a decoder layer that the targets name one by one, in any family's spelling."""
+    """The linears of a decoder layer that the targets name one by one, in any family's spelling. PEFT matches the end of a module's path
+    (tuners/tuners_utils.py check_target_module_exists): `down_proj` is that of every expert and of the shared one,
+    `shared_expert.down_proj` that of the shared one alone."""
+    modules = targets.lower().split(",")
+    of_shared = [module for module in modules if "shared_expert" in module]
+    if of_shared:
+        others = [module for module in modules if module not in of_shared]
+        rest = _linears_by_name(",".join(others)) if others else set()
+        return rest | {name for module in of_shared for name in _SHARED if f"{name.removeprefix('shared_')}_proj" in module}
     words = set(re.findall(r"[a-z0-9]+(?:_[a-z0-9]+)*", targets.lower()))
     linears = {name for name in _LINEARS if {f"{name}_proj", name} & words}
     for fused, parts in (("qkv", "qkv"), ("query_key_value", "qkv"), ("qkv_proj", "qkv"), ("w_pack", "qkv"), ("c_attn", "qkv")):
@@ -144,7 +154,7 @@ def _linears_by_name(targets: str) -> set[str]:
             linears.add(name)
     if "gate_up_proj" in words:
         linears |= {"gate", "up"}
-    return linears
+    return linears | {f"shared_{name}" for name in linears & {"gate", "up", "down"}}
 
 
 def every_linear(targets: str) -> bool:
@@ -161,11 +171,19 @@ def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *,
     """Parameters of adapters of one rank: rank*(in + out) over the wrapped linears of all layers, every expert's included. DoRA adds a
     magnitude per output (PEFT tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: a fused linear
     has an adapter for each of its parts."""
-    names = (*_LINEARS, OF_THE_LAYER) if every_linear(targets) else wrapped_linears(targets)
+    names = (*_LINEARS, *_SHARED, OF_THE_LAYER) if every_linear(targets) else _linears_by_name(targets)
     linears = [linear for linear in _linears(model) if linear[0] in names]
     shapes = [(wide, out, count) for _, wide, out, count in (linears if apart else _fuse_linears(model, linears))]
     beside = {"dora": sum(out * count for _, out, count in shapes), "adalora": rank * sum(count for _, _, count in shapes)}
     return rank * sum((wide + out) * count for wide, out, count in shapes) + beside.get(kind, 0)
+
+
+def expert_adapters(model: Model, learnt: Trainable) -> int:
+    """Those of the adapters' parameters that lie on experts."""
+    if model.experts is None:
+        return 0
+    each = sum(learnt.rank * (model.h + model.experts.width) for name in ("gate", "up", "down") if name in learnt.names)
+    return each * model.experts.count * model.moe_layers
 
 
 def _fuse_linears(model: Model, linears: list[tuple[str, int, int, int]]) -> list[tuple[str, int, int, int]]:
@@ -216,16 +234,26 @@ def _linears(model: Model) -> Iterator[tuple[str, int, int, int]]:
     if model.uneven:
         yield from _uneven_linears(model, model.uneven)
         return
-    experts = model.experts.count if model.experts else 1
-    width = model.experts.width if model.experts else model.f
     yield from (("q", model.h, model.q, model.L), ("k", model.h, model.k, model.L), ("v", model.h, model.k, model.L))
-    yield from (("o", model.q, model.h, model.L), ("up", model.h, width, model.L * experts), ("down", width, model.h, model.L * experts))
-    if model.gated:
-        yield "gate", model.h, width, model.L * experts
+    yield "o", model.q, model.h, model.L
+    for prefix, width, count in _mlps(model):
+        yield from ((f"{prefix}up", model.h, width, count), (f"{prefix}down", width, model.h, count))
+        if model.gated:
+            yield f"{prefix}gate", model.h, width, count
     if model.source:
         yield from (("q", model.h, model.q, model.L), ("k", model.h, model.k, model.L), ("v", model.h, model.k, model.L))
         yield "o", model.q, model.h, model.L
         yield from _linears(model.source)
+
+
+def _mlps(model: Model) -> Iterator[tuple[str, int, int]]:
+    """(prefix of its linears' names, width, how many in the model) of every kind of MLP: dense ones, experts, shared experts."""
+    if model.moe_layers < model.L:
+        yield "", model.f, model.L - model.moe_layers
+    if model.experts:
+        yield "", model.experts.width, model.moe_layers * model.experts.count
+        if model.experts.shared:
+            yield "shared_", model.experts.shared, model.moe_layers
 
 
 def _uneven_linears(model: Model, uneven: Uneven) -> Iterator[tuple[str, int, int, int]]:

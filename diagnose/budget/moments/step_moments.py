@@ -37,8 +37,11 @@ def training_moments(job: Setup) -> list[Moment]:
         Moment(
             "forward_end", tuple(max([*forward, *copies, *moving, *dora.norm_transient(job)], tower, key=_bytes))
         ),  # the tower works before the decoder keeps anything
-        Moment("loss_call", (*forward, *copies, *logits.during_loss_call(job))),
-        Moment("loss_backward", (*forward, *logits.at_backward_start(job), *comm_buffers.backward_bucket(job))),
+        Moment("loss_call", (*forward, *copies, *activations.dequantized_head(job), *logits.during_loss_call(job))),
+        Moment(
+            "loss_backward",
+            (*forward, *activations.dequantized_head(job), *logits.at_backward_start(job), *comm_buffers.backward_bucket(job)),
+        ),
         Moment("layer_backward", tuple(layer_backward(job, live, waiting))),
         Moment("optimizer_step", tuple(optimizer_step(job, resident))),
     ]

@@ -234,6 +234,14 @@ def dequantized_linear(job: Setup) -> list[Term]:
     return [job.term("dequantized", "weights", "2*h*f", source=table()["dequantizes"]["source"])]
 
 
+def dequantized_head(job: Setup) -> list[Term]:
+    """A quantised output head turned into 16 bits while it makes the logits, and again when their gradient passes it: 2*V*h bytes."""
+    word = job.book.word("model.quantization")
+    if not job.trainable.lora or not job.traits.quantizes_head or word not in table()["dequantizes"]["words"] or job.role.headless:
+        return []
+    return [job.term("dequantized_head", "weights", "2*V*h", source=table()["dequantizes"]["source"])] if job.knows("V", "h") else []
+
+
 def recomputed_layer(job: Setup) -> list[Term]:
     """The working set of the one layer in backward: all it saves (under checkpointing) and the gradients inside it. Of encoder and decoder
     the larger."""

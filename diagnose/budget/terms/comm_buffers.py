@@ -8,7 +8,7 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import training_states
 from diagnose.budget.terms.optimizer_step import steps_in_backward
 from diagnose.budget.terms.training_states import ZERO
-from diagnose.budget.terms.weight_terms import is_quantised
+from diagnose.budget.terms.weight_terms import is_quantised, unit_width
 from diagnose.release_spans import releases
 from diagnose.ternary import not_
 
@@ -132,11 +132,12 @@ def _root_elements(job: Setup) -> str:
 
 
 def _fsdp_units(job: Setup) -> list[Term]:
-    """Gathered units of FSDP: two layers in flight, 2*2*P_layer bytes, and the root unit from its forward to its backward, 2 bytes per
+    """Gathered units of FSDP: two layers in flight, 2*2*P_layer bytes (of a quantised base as many as it is stored in), and the root unit
+    from its forward to its backward, 2 bytes per
     element. FSDP2 copies a unit out of its all-gather buffer, so that a third may exist for a moment."""
-    ends = _root_elements(job)
-    third = "3*2*P_layer" if job.book.count("fsdp.version") == 2 else ""
-    units = job.term("fsdp_units", "comm_buffers", "2*2*P_layer", high=third, source="torch FSDP: two units with implicit prefetch")
+    ends, width = _root_elements(job), unit_width(job)
+    third = f"3*{width}*P_layer" if job.book.count("fsdp.version") == 2 else ""
+    units = job.term("fsdp_units", "comm_buffers", f"2*{width}*P_layer", high=third, source="torch FSDP: two units with implicit prefetch")
     if not ends:
         return [units, job.term("fsdp_embedding", "comm_buffers", "2*V*h", low="0", source="torch FSDP: a unit of its own")]
     return [units, job.term("fsdp_root", "comm_buffers", f"2*{ends}", low="0", source="torch FSDP: the root unit stays gathered")]
@@ -144,9 +145,13 @@ def _fsdp_units(job: Setup) -> list[Term]:
 
 def whole_gradients(job: Setup) -> list[Term]:
     """Unsharded gradients under FSDP's no_sync, 2*P bytes (LoRA: 4*Pt): micro batches before the last of a step add theirs up without
-    reducing. One process alone does not reduce, and an update within backward leaves nothing to add up."""
+    reducing. A pipeline reduces with its last micro batch, and FSDP2 adds up in the type it reduces in. One process alone does not reduce,
+    and an update within backward leaves nothing to add up."""
     if job.values.get("N") == 1 or steps_in_backward(job):
         return []
+    if job.traits.gathered_in_pipeline and job.sharding.pipeline > 1 and job.sharding.scheme.startswith("fsdp") and job.knows("P"):
+        source = "torch/distributed/pipelining/stage.py backward_maybe_with_nosync; _fsdp_param.py accumulate_unsharded_grad_if_needed"
+        return [job.term("gradients_whole", "gradients", f"{_reduction_width(job)[1]}*P", source=source)]
     waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []

@@ -37,6 +37,8 @@ class Layer(NamedTuple):
 def layer(job: Setup) -> Layer:
     """The formulas of this job's decoder layers."""
     how, model = build_mode(job), job.model
+    if _in_kernels(job):
+        return _layer_of_kernels(model)
     around = [_norms(job, how), _attention(job, how), _masks_of_dropout(model), *embedding_gate(job, how)]
     beside = adapter_inputs.dense_inputs(job, how)
     dense = [*around, _mlp(job, how), *beside]
@@ -46,6 +48,31 @@ def layer(job: Setup) -> Layer:
     return Layer(
         _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, *beside])
     )
+
+
+def _in_kernels(job: Setup) -> bool:
+    """Whether attention and MLP with their adapters are one kernel each (Unsloth): all their linears have one, none drops anything, and the
+    MLP is a plain gated one (unsloth/models/llama.py patch_peft_model)."""
+    model = job.model
+    plain = model is not None and model.gated and not (model.experts or model.latent or model.uneven or model.source or model.norms_after)
+    whole = {"q", "k", "v", "o", "gate", "up", "down"} <= set(job.trainable.names)
+    return (
+        job.traits.kernels_of_adapters
+        and job.trainable.lora
+        and job.trainable.kind == "lora"
+        and whole
+        and not job.trainable.dropout
+        and plain
+    )
+
+
+def _layer_of_kernels(model: Model | None) -> Layer:
+    """What such a layer keeps in 16 bits: inputs and outputs of both norms, queries, keys, values and output of attention, outputs of gate
+    and up. Backward makes the product's gradient alone, in whose place and in that of gate and up the rest is computed
+    (unsloth/kernels/fast_lora.py LoRA_MLP.backward, swiglu.py DWf_DW_dfg_kernel), beside that of the layer's output."""
+    normed = " + 4*q + 4*k" if model is not None and model.qk_norm != "none" else ""
+    around = f"8*h + 4*q + 4*k{normed}"
+    return Layer(f"{around} + 4*f", "", "", "2*f + 2*h", "", around)
 
 
 def _sum(parts: list[str]) -> str:
@@ -120,7 +147,18 @@ def _attention(job: Setup, how: Mode) -> str:
     if job.model and job.model.qk_norm != "none":
         norm = 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
         parts.append(f"{norm}*q + {norm}*k")
+    if job.model and job.model.gated_attention:  # the gate and its sigmoid
+        parts.append(f"{2 * how.each}*q")
+    if job.model and job.model.recurrent:
+        return f"({_sum(parts)})/e_l + ({_linear_attention(how)})*(e_l - 1)/e_l"
     return _sum(parts)
+
+
+def _linear_attention(how: Mode) -> str:
+    """What the gated delta rule keeps: what the convolution reads and gives, queries and keys as wide as values, the output before and
+    after its norm, the gate (transformers modeling_qwen3_next.py Qwen3NextGatedDeltaNet.forward; flash-linear-attention
+    fla/ops/gated_delta_rule/chunk.py ChunkGatedDeltaRuleFunction)."""
+    return f"{2 * how.each}*(2*k_l + v_l) + {6 * how.each}*v_l"
 
 
 def _kept_views(job: Setup, how: Mode) -> list[str]:

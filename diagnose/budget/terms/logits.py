@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from diagnose.budget.model.formulas import Span, formula
 from diagnose.budget.model.ledger import Term
-from diagnose.budget.model.loss_table import Block
+from diagnose.budget.model.loss_table import Block, losses, named_for
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.terms.chunked_loss import fused_kernel, fused_loss_terms
 
@@ -88,5 +88,23 @@ def in_evaluation(job: Setup) -> list[Term]:
 
 
 def at_backward_start(job: Setup) -> list[Term]:
-    """The blocks alive when backward starts."""
-    return fused_loss_terms(job, backward=True) if fused_kernel(job) else block_terms(job, job.loss.backward)
+    """The blocks alive when backward starts, with the logits that the caller still holds."""
+    if fused_kernel(job):
+        return fused_loss_terms(job, backward=True)
+    return [*block_terms(job, job.loss.backward), *_held_logits(job)]
+
+
+def _held_logits(job: Setup) -> list[Term]:
+    """Logits as the model returned them, where the loop keeps its outputs through backward: fp32 if the model upcasts them or the trainer
+    converts what autocast gives, else 2 bytes each."""
+    made = [block.name for block in job.loss.call]
+    if not job.traits.holds_outputs or job.stage not in ("sft", "pt") or not made or job.role.headless or not job.knows("T", "V", "B", "s"):
+        return []
+    converts = named_for(losses()["outputs_in_fp32"], job.framework) and not job.sharding.zero
+    wide = made[0] == "logits_fp32" or (converts and job.book.word("train.precision") in ("bf16", "fp16"))
+    key = "logits_fp32" if wide else "logits_16"
+    if any(block.name == key for block in job.loss.backward):
+        return []
+    return [
+        job.term(key, "logits", f"{4 if wide else 2}*{shape(job, Block(key, 0, 0, 0))}", source="the loop's own reference to `outputs`")
+    ]

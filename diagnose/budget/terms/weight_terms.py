@@ -7,7 +7,7 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.facts import FactBook
-from diagnose.traits import traits_of
+from diagnose.traits import during, traits_of
 from diagnose.units import Version
 
 #: Bytes per adapter parameter: PEFT's default is fp32, whatever the base.
@@ -50,6 +50,8 @@ def shardable(book: FactBook) -> bool:
     """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take."""
     if not is_quantised(book):
         return True
+    if storage := book.word("model.quant_storage"):
+        return storage != "uint8"
     release = book.version("version.bitsandbytes")
     old = release is not None and release < Version("0.43")
     return not old and book.word("model.quantization") != "int8" and traits_of(book.word("train.framework")).flattens_quantized
@@ -63,8 +65,29 @@ def _entry(job: Setup) -> dict[str, object]:
 def is_prepared(job: Setup) -> bool:
     """Whether the weights of a quantised base that are not quantised were upcast to fp32 for training (PEFT
     prepare_model_for_kbit_training)."""
-    keeps_16_bit = job.traits.keeps_16_bit_beside_quantized
+    keeps_16_bit = job.traits.keeps_16_bit_beside_quantized or is_left_alone(job)
     return is_quantised(job.book) and not keeps_16_bit and _entry(job).get("upcast") is not False
+
+
+def is_left_alone(job: Setup) -> bool:
+    """Whether the trainer prepares a quantised base no more and makes its adapters bf16, as the release says (TRL sft_trainer.py,
+    grpo_trainer.py at v0.26.0, dpo_trainer.py at v0.29.0)."""
+    spans = job.traits.unprepared_pairs if job.stage in table()["pairs"] else job.traits.unprepared
+    return spans is not None and is_quantised(job.book) and during(spans, job.book) is True
+
+
+def _scales(job: Setup) -> float:
+    """Bytes per quantised parameter that stay whole where 4-bit weights are sharded: bitsandbytes keeps scales in quant_state, which is no
+    parameter (functional.py QuantState)."""
+    word = job.book.word("model.quantization") or ""
+    return 0.0 if job.traits.shards_scales or word not in ("nf4", "nf4_double", "fp4") else round(float(str(_entry(job)["each"])) - 0.5, 5)
+
+
+def unit_width(job: Setup) -> str:
+    """Bytes per parameter of a layer that FSDP gathers: of a quantised base as it is stored."""
+    if not (job.trainable.lora and is_quantised(job.book) and shardable(job.book)):
+        return "2"
+    return f"{float(str(_entry(job)['each'])) - _scales(job):g}"
 
 
 def _quantized(job: Setup) -> list[Term]:
@@ -84,9 +107,11 @@ def _quantized(job: Setup) -> list[Term]:
         "P_lin": layers_here,
         "P_rest": max(0, all_params - layers_here) if isinstance(all_params, int) else model.params - layers,
     }
+    scales = _scales(job) if per else 0.0
+    linears = f"{float(str(entry['each'])) - scales:g}*P_lin{per}" + (f" + {scales:g}*P_lin" if scales else "")
     rest_width = "4" if is_prepared(job) and job.role.trained else "2"
     return [
-        term("weights_quantized", "weights", f"{entry['each']}*P_lin{per}", values, source=source),
+        term("weights_quantized", "weights", linears, values, source=source),
         term(
             "weights_unquantized",
             "weights",
@@ -120,6 +145,8 @@ def adapter_width(job: Setup) -> Number:
     if dtype in ADAPTER:
         return ADAPTER[dtype]
     release = job.book.version("version.peft")
+    if is_left_alone(job):
+        return 2
     moved = release is not None and release < AUTOCASTS and not is_quantised(job.book) and not job.traits.casts_trained
     return job.precision.weight if moved or job.traits.adapters_like_weights else 4
 

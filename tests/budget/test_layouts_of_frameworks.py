@@ -1,0 +1,245 @@
+"""What frameworks and layouts really do: experts apart, quantised units, outputs that are held, kernels of adapters, pipelines of FSDP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from books import book
+from collected import for_each
+from memory import fits
+from memory.fits import Judged, judge
+from memory.rows import read
+
+from diagnose import catalogue
+from diagnose.budget.model.ledger import Moment
+from diagnose.budget.model.trainable_params import adapter_params
+from diagnose.budget.moments.role_ledgers import ledgers
+from diagnose.catalogue import Model
+from diagnose.errors import UserError
+from diagnose.facts import Fact, FactBook, Witness
+
+GIB = 2**30
+JOB: dict[str, Any] = {
+    "model": "meta-llama/Llama-3.1-8B",
+    "train.framework": "trl",
+    "train.stage": "sft",
+    "train.finetuning": "lora",
+    "train.precision": "bf16",
+    "train.load_dtype": "bf16",
+    "train.micro_batch_size": 1,
+    "train.max_seq_len": 4096,
+    "train.gradient_checkpointing": "enabled",
+    "model.attention": "flash_attention_2",
+    "lora.rank": 16,
+    "lora.targets": "all-linear",
+    "version.transformers": "4.57.1",
+    "parallel.world": 1,
+}
+NF4 = JOB | {"model.quantization": "nf4"}
+MOE = JOB | {
+    "model": "Qwen/Qwen3-30B-A3B",
+    "train.framework": "swift_megatron",
+    "train.finetuning": "full",
+    "zero.stage": 1,
+    "parallel.world": 8,
+    "parallel.tensor": 4,
+    "parallel.expert": 4,
+    "parallel.sequence": True,
+}
+EXPERTS = 48 * 128 * 3 * 2048 * 768
+
+
+def moment(facts: FactBook, name: str) -> Moment:
+    found = ledgers(facts)[0].moment(name)
+    assert found is not None
+    return found
+
+
+def test_experts_of_their_own_tensor_degree_are_not_divided_by_that_of_the_rest() -> None:
+    """ms-swift: expert_tensor_parallel_size is 1. With TP 4 and EP 4 a card holds a quarter of the experts, not a sixteenth."""
+    own = moment(book(MOE, parallel__expert_tensor=1), "load").only("weights_whole").bytes
+    as_the_rest = moment(book(MOE), "load").only("weights_whole").bytes
+    assert own - as_the_rest == pytest.approx(2 * EXPERTS * (1 / 4 - 1 / 16), rel=0.001)
+
+
+def test_states_of_experts_apart_are_spread_over_every_card() -> None:
+    """Whatever the layout, the moments of all cards together are those of the model."""
+    for degree in (1, 4):
+        states = moment(book(MOE, parallel__expert_tensor=degree, parallel__world=16), "optimizer_step").only("moments").bytes
+        assert 16 * states == pytest.approx(8 * 30532122624, rel=0.01)
+
+
+def test_a_frozen_tower_does_not_undo_expert_parallelism() -> None:
+    fields = MOE | {"model": "Qwen/Qwen3-VL-30B-A3B-Instruct", "parallel.tensor": 1, "parallel.expert": 8, "parallel.expert_tensor": 1}
+    trained = moment(book(fields, model__freeze="vision tower"), "optimizer_step").only("moments").bytes
+    whole = moment(book(fields, model__freeze="none"), "optimizer_step").only("moments").bytes
+    assert 0.95 * whole < trained < whole
+
+
+def test_fsdp_gathers_a_quantised_layer_as_it_is_stored() -> None:
+    fields = NF4 | {"fsdp.sharding": "full_shard", "parallel.world": 2, "model.quant_storage": "bf16"}
+    stored, plain = moment(book(fields), "loss_call"), moment(book(fields, model__quantization="none"), "loss_call")
+    assert stored.only("fsdp_units").bytes == pytest.approx(plain.only("fsdp_units").bytes / 4, rel=0.001)
+
+
+def test_the_storage_type_decides_whether_four_bits_are_sharded() -> None:
+    """And the scales stay whole: they are no parameters."""
+    fields = NF4 | {"fsdp.sharding": "full_shard", "parallel.world": 4}
+    whole = moment(book(fields, model__quant_storage="uint8"), "load").only("weights_quantized").bytes
+    sharded = moment(book(fields, model__quant_storage="bf16"), "load").only("weights_quantized").bytes
+    assert sharded == pytest.approx(whole * (0.5 / 4 + 0.0625) / 0.5625, rel=0.001)
+
+
+def test_a_quantised_head_is_whole_while_it_makes_the_logits() -> None:
+    """LitGPT quantises it as well."""
+    made = moment(book(NF4, train__framework="litgpt"), "loss_call")
+    assert made.only("dequantized_head").bytes == 2 * 128256 * 4096
+    assert not any(term.key == "dequantized_head" for term in moment(book(NF4), "loss_call").terms)
+
+
+@for_each("release, rest", [("0.25.1", 4), ("0.26.0", 2)])
+def test_trl_leaves_the_base_alone_from_its_release_on(release: str, rest: int) -> None:
+    made = moment(book(NF4, version__trl=release), "load")
+    assert made.only("weights_unquantized").bytes == rest * 2 * 128256 * 4096
+
+
+def test_a_loop_that_holds_outputs_keeps_the_logits_through_backward() -> None:
+    """accelerate's autocast converts them to fp32; a trainer drops them when the loss is there."""
+    held, dropped = (moment(book(JOB, train__framework=name), "loss_backward") for name in ("accelerate", "trl"))
+    logits = 4 * 4096 * 128256
+    assert held.of("logits").bytes - dropped.of("logits").bytes == logits
+
+
+def test_kernels_of_adapters_make_one_gradient_of_the_mlp() -> None:
+    """Unsloth: six of the MLP's width per token in 16 bits, where autograd keeps twice as many."""
+    fields = JOB | {"train.framework": "unsloth", "lora.dropout": 0}
+    kernels = moment(book(fields), "layer_backward").only("layer_recomputed").bytes
+    assert kernels == 4096 * (10 * 4096 + 4 * 4096 + 4 * 1024 + 6 * 14336)
+    assert moment(book(fields, lora__dropout=0.1), "layer_backward").only("layer_recomputed").bytes > 1.2 * kernels
+
+
+def test_fsdp_in_a_pipeline_stays_gathered_and_adds_up_in_fp32() -> None:
+    """torchtitan reshards nothing there, and reduces with the last micro batch."""
+    fields = JOB | {
+        "train.framework": "torchtitan",
+        "train.finetuning": "full",
+        "train.load_dtype": "fp32",
+        "train.reduce_dtype": "fp32",
+        "fsdp.sharding": "full_shard",
+        "fsdp.version": 2,
+        "train.gradient_accumulation": 8,
+        "parallel.world": 64,
+    }
+    alone, stages = moment(book(fields), "layer_backward"), moment(book(fields, parallel__pipeline=8), "layer_backward")
+    assert not any(term.key == "gradients_whole" for term in alone.terms)
+    assert stages.only("gradients_whole").bytes == 2 * stages.only("fsdp_whole").bytes
+
+
+def test_one_process_that_a_person_counts_is_one_card() -> None:
+    """A model spread by device_map over the visible cards: `--gpus 1` says that there is one, and a launcher's file does not."""
+    spread = JOB | {"model.spread": True}
+    assert "hardware.count" in ledgers(book(spread))[0].unknown
+    given = Fact("parallel.world", 1, "given", Witness("given", text="--gpus 1"))
+    counted = FactBook([given])
+    counted.learn(fact for fact in book(spread) if fact.name != "parallel.world")
+    assert "hardware.count" not in ledgers(counted)[0].unknown
+
+
+def shape(name: str) -> Model:
+    found = catalogue.model(name)
+    assert found is not None
+    return found
+
+
+def test_a_module_of_the_shared_expert_is_not_every_expert() -> None:
+    model = shape("Qwen/Qwen3-Next-80B-A3B-Instruct")
+    one = adapter_params(model, 8, "shared_expert.down_proj")
+    assert one == 8 * (512 + 2048) * 48
+    assert adapter_params(model, 8, "down_proj") == one * 513
+
+
+def test_layers_of_linear_attention_are_counted() -> None:
+    """79.7 billion as published without the MTP module; twelve of 48 layers attend to all tokens."""
+    model = shape("Qwen/Qwen3-Next-80B-A3B-Instruct")
+    assert model.recurrent is not None
+    assert model.params == pytest.approx(79.67e9, rel=0.001)
+    assert model.params < model.counted + 1 < 1.01 * model.params
+
+
+OTHER = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "vocab_size": 65536}
+
+
+@for_each(
+    "name, keys",
+    [
+        ("jamba", {"mamba_d_state": 16, "attn_layer_period": 8}),
+        ("nemotron_h", {"hybrid_override_pattern": "M-M*", "ssm_state_size": 128}),
+        ("falcon_h1", {"mamba_d_ssm": 3072}),
+        ("never_heard_of", {"linear_num_value_heads": 32}),
+    ],
+)
+def test_layers_that_nothing_counts_are_no_dense_decoder(name: str, keys: dict[str, Any]) -> None:
+    with pytest.raises(UserError) as told:
+        catalogue.model_of_config({"model_type": name, **OTHER, **keys})
+    assert all(key in told.value.to("en") for key in keys)
+
+
+def test_experts_in_every_second_layer() -> None:
+    text = {**OTHER, "model_type": "llama4_text", "hidden_size": 5120, "intermediate_size": 8192, "intermediate_size_mlp": 16384}
+    text |= {"num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 202048}
+    text |= {"num_local_experts": 128, "num_experts_per_tok": 1, "interleave_moe_layer_step": 2, "tie_word_embeddings": False}
+    made = catalogue.model_of_config({"model_type": "llama4", "text_config": text})
+    assert made.params == shape("meta-llama/Llama-4-Maverick-17B-128E").params
+
+
+FACT: dict[str, Any] = {
+    "id": "invented",
+    "fits": True,
+    "model": "meta-llama/Llama-2-7b-hf",
+    "gpu": "A100 80GB",
+    "software": {"framework": "trl", "transformers": "4.57.1"},
+    "knobs": {
+        name: value for name, value in JOB.items() if name not in ("model", "train.framework", "version.transformers", "model.attention")
+    },
+    "facts": {"engine": "none", "weights_dtype": "bf16"},
+}
+
+
+def test_a_fact_is_judged_as_check_judges_a_job() -> None:
+    fact = FACT | {"knobs": {**FACT["knobs"], "train.precision": "bf16_autocast", "train.gradient_checkpointing": "full"}}
+    assert judge(fact).answer is True
+    assert judge(fact | {"gpu": "RTX 3060 12GB", "fits": False}).answer is False
+    assert judge(fact | {"gpu": None}).answer is None
+    assert judge(fact | {"model": "nobody/knows"}).reason
+
+
+@for_each("name, least, most", [("RTX 3070 8GB", 7.5, 8), ("H100 96GB", 94, 96), ("a 24 GB card", 21, 24.1)])
+def test_a_card_that_is_not_listed_has_the_memory_that_it_is_sold_with(name: str, least: float, most: float) -> None:
+    capacity = read(FACT | {"gpu": name}).books[0].size("hardware.capacity")
+    assert capacity is not None and least * GIB < capacity.low <= capacity.high < most * GIB
+
+
+def test_a_card_that_states_no_size_is_a_question() -> None:
+    assert read(FACT | {"gpu": "some class of cards"}).books[0].size("hardware.capacity") is None
+
+
+def test_precision_recall_and_silence_are_counted_apart() -> None:
+    judged = [Judged({"fits": truth}, word) for truth, word in ((True, "yes"), (True, "no"), (False, "likely"), (False, "no"), (True, ""))]
+    told = fits.text(judged)
+    assert "fits           precision   1 of   2 =  50.0%   recall   1 of   2 =  50.0%" in told
+    assert "unanswered       1 of   5 =  20.0%" in told
+
+
+def test_the_published_facts_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """The committed facts, whose truth is the sources': most answers must be right."""
+    path = Path(fits.__file__).with_name("facts.yaml")
+    assert fits.main([str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "80 facts" in told
+
+
+def test_images_that_nobody_counted_are_modelled() -> None:
+    fields = {**FACT, "model": "Qwen/Qwen2.5-VL-7B-Instruct", "unknown": ["data.image_pixels", "data.images_per_sample"]}
+    assert [each.count("data.image_pixels") for each in read(fields).books] == [4096 * 784, None]
