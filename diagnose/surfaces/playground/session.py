@@ -21,6 +21,7 @@ from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.plan.outlook.turned_knobs import Turned, Workbench
 from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Question
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html, turned_page
 from diagnose.render.parts import advice_text, failure_text, turned_view, words
@@ -91,18 +92,24 @@ class Session:
             "asked": diagnosis.asked,
             "status": diagnosis.verdict.status,
             "stem": file_stem(diagnosis),
-            "body": html.body(diagnosis, lang),
+            "body": html.body(diagnosis, lang, inside=True),
             "page": html.render(diagnosis, lang),
             "text": RENDERERS["text"](diagnosis, lang, View(width=WIDTH)),
             "json": RENDERERS["json"](diagnosis, lang, View()),
             "markdown": diagnosis.to_markdown(lang),
             "patch": advice_text.patch(diagnosis),
-            "questions": [{"fact": of.fact, "why": of.why.to(lang), "how": of.how.to(lang)} for of in diagnosis.outcome.questions],
+            "questions": [self.question(of, lang) for of in diagnosis.outcome.questions],
             "counted": self.opened.bench.state({}).need is not None,
             "switches": turned_page.switches(remedies, plan.steps if plan else (), lang),
             "remedies": {remedy.id: {knob: as_typed(value) for knob, value in remedy.knobs} for remedy in remedies},
             "planned": [step for step in (plan.steps if plan else ()) if any(remedy.id == step for remedy in remedies)],
         }
+
+    @staticmethod
+    def question(of: Question, lang: Lang) -> dict[str, str]:
+        """A question as a field of a form; `option`: the option of its own that answers it, else `--set` does."""
+        option = of.set.split()[0].removeprefix("--") if of.set else ""
+        return {"fact": of.fact, "why": of.why.to(lang), "how": of.how.to(lang), "option": option if option in ("model", "gpu", "gpus") else ""}
 
     @property
     def opened(self) -> Job:
