@@ -96,7 +96,7 @@ $(VENV)/.site: locks/site.txt $(VENV)/.dev
 
 .PHONY: site test-site
 site: $(VENV)/.site site/node_modules/.made bytecode  ## build the site into build/site; FIGURES=file: what benchmarks/accuracy.py printed
-	$(BIN)/python site/build.py $(if $(FIGURES),--figures $(FIGURES))
+	$(BIN)/python site/build_site.py $(if $(FIGURES),--figures $(FIGURES))
 
 test-site: site  ## build the site and try it in Chromium
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q site/tests

@@ -85,7 +85,7 @@ class Workbench:
         return self.job.book.word("log.family") is not None
 
     def state(self, changes: Mapping[str, Value]) -> State:
-        """The job under these changes. Of a failed job the role that failed is judged, with the request that was refused, as its plan is."""
+        """The job under these changes. Of a failed job the role that failed is judged as its plan is: with the request that was refused."""
         bench, ledgers = self.job.bench, self.track.ledgers(changes)
         if self.failed and bench.before is not None:
             ledger = bench.after(changes)
@@ -183,7 +183,10 @@ def steps(row: Mapping[str, object]) -> list[int | float]:
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
         raise ValueError(f"{row['knob']}: a number needs low and high")
     if isinstance(step, (int, float)):
-        return [round(low + number * step, 6) if isinstance(step, float) else low + number * step for number in range(int((high - low) / step + 1.5))]
+        return [
+            round(low + number * step, 6) if isinstance(step, float) else low + number * step
+            for number in range(int((high - low) / step + 1.5))
+        ]
     values = [low]
     while values[-1] * 2 <= high:
         values.append(values[-1] * 2)
@@ -199,4 +202,6 @@ def around(now: int) -> list[int]:
 
 def sums(ledgers: Sequence[Ledger]) -> list[tuple[str, int, int]]:
     """What can be seen of ledgers: the sum of each moment, and what torch can use."""
-    return [(moment.name, moment.total.bytes, ledger.usable.bytes if ledger.usable else 0) for ledger in ledgers for moment in ledger.moments]
+    return [
+        (moment.name, moment.total.bytes, ledger.usable.bytes if ledger.usable else 0) for ledger in ledgers for moment in ledger.moments
+    ]

@@ -12,7 +12,6 @@ from diagnose.plan.rules.remedy import Remedy
 from diagnose.render.markup import bar_charts, page_templates
 from diagnose.render.parts import card, turned_view, words
 from diagnose.render.parts.turned_view import say
-from diagnose.render.parts.words import word
 
 #: The style of these parts, beside that of an answer.
 SHEET = ("turned.css",)
@@ -61,7 +60,9 @@ def chart(memory: card.Card, whole: int, lang: Lang) -> bar_charts.Bar:
     scale = max(memory.total, memory.edge, 1) / max(whole, 1)
     parts = [part._replace(left=part.left * scale, width=part.width * scale) for part in drawn.parts]
     edge = 100 * memory.edge / max(whole, 1) if memory.edge else 0.0
-    return drawn._replace(parts=[part._replace(letter=part.letter if part.width >= bar_charts.ROOM_FOR_LETTER else "") for part in parts], edge=edge)
+    return drawn._replace(
+        parts=[part._replace(letter=part.letter if part.width >= bar_charts.ROOM_FOR_LETTER else "") for part in parts], edge=edge
+    )
 
 
 def _rows(of: Turned, lang: Lang) -> list[tuple[str, str, str, str, str]]:
@@ -94,7 +95,10 @@ def area(of: Turned, lang: Lang) -> Area | None:
         _path(xs, [column.room for column in columns], top) if limited else "",
         say("limit", lang, size=room) if limited else "",
         _path(xs, [column.total for column in before], top) if same_steps else "",
-        [(100 * x / WIDE, column.name, words.gib(column.total), bool(column.room) and column.total > column.room) for x, column in zip(xs, columns, strict=True)],
+        [
+            (100 * x / WIDE, column.name, words.gib(column.total), bool(column.room) and column.total > column.room)
+            for x, column in zip(xs, columns, strict=True)
+        ],
         words.comma(lang).join(f"{column.name} {words.gib(column.total)}" for column in columns),
     )
 
@@ -122,7 +126,7 @@ def switches(remedies: Sequence[Remedy], planned: Sequence[str], lang: Lang) -> 
     return _render("switches", lang, remedies=ordered, planned=planned)
 
 
-def _value(knob: str, value: Value, lang: Lang) -> str:
+def _value(value: Value, lang: Lang) -> str:
     """A value of a control for people."""
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else words.value_text(value, lang)
 
@@ -135,6 +139,3 @@ def state_of(state: State) -> dict[str, object]:
     """A state as JSON: the figures that the page and `oomdoctor what-if` share."""
     figures = {name: None if size is None else size.bytes for name, size in (("need", state.need), ("usable", state.room))}
     return {**figures, "moment": state.moment.name if state.moment else None, "fits": state.fits}
-
-
-__all__ = ["SHEET", "controls", "fit_map", "state_of", "switches", "turned", "word"]

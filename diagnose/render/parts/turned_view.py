@@ -1,4 +1,4 @@
-"""A job before and after some of its knobs were turned, as values for terminal and page: bars on one scale, differences, moments, the map."""
+"""A job before and after some of its knobs were turned, as values for terminal and page: bars, differences, moments, the map."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def differences(turned: Turned) -> list[Difference]:
 
 def signed(count: int) -> str:
     """A difference in GiB with its sign."""
-    return f"{'+' if count > 0 else '−' if count < 0 else ''}{show(abs(count))}"  # noqa: RUF001
+    return f"{'+' if count > 0 else '−' if count < 0 else ''}{show(abs(count))}"
 
 
 def part_name(kind: str, lang: Lang) -> str:

@@ -50,5 +50,11 @@ def _differences(page: Page, turned: Turned, lang: Lang) -> None:
     texts = [(name, words.gib(old), words.gib(new), turned_view.signed(new - old)) for name, old, new in table]
     widths = [max(cells(row[at]) for row in texts) for at in range(4)]
     for name, old, new, difference in texts:
-        columns = (pad(name, widths[0]), pad(old, widths[1], right=True), "→", pad(new, widths[2], right=True), pad(difference, widths[3], right=True))
+        columns = (
+            pad(name, widths[0]),
+            pad(old, widths[1], right=True),
+            "→",
+            pad(new, widths[2], right=True),
+            pad(difference, widths[3], right=True),
+        )
         page.row("  " + "  ".join(columns))

@@ -227,7 +227,9 @@ def open_page(
     from diagnose.surfaces.playground import open_command
     from diagnose.surfaces.term import answer_options
 
-    options = plain({**{name: value for name, value in locals().items() if name not in ("answer_options", "open_command")}, "format": "html"})
+    options = plain(
+        {**{name: value for name, value in locals().items() if name not in ("answer_options", "open_command")}, "format": "html"}
+    )
     _end(lang, lambda: open_command.open_page(log or (), *answer_options.split_options(options), out=out))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
@@ -62,7 +62,7 @@ class Session:
     def ask(self, request: str) -> str:
         """The answer to one request; `wrong` is a mistake of the user's as a sentence."""
         asked = json.loads(request)
-        lang = cast("Lang", "zh" if asked.get("lang") == "zh" else "en")
+        lang: Lang = "zh" if asked.get("lang") == "zh" else "en"
         try:
             answer = self.answers[asked["ask"]](asked, lang)
         except UserError as error:
@@ -109,7 +109,12 @@ class Session:
     def question(of: Question, lang: Lang) -> dict[str, str]:
         """A question as a field of a form; `option`: the option of its own that answers it, else `--set` does."""
         option = of.set.split()[0].removeprefix("--") if of.set else ""
-        return {"fact": of.fact, "why": of.why.to(lang), "how": of.how.to(lang), "option": option if option in ("model", "gpu", "gpus") else ""}
+        return {
+            "fact": of.fact,
+            "why": of.why.to(lang),
+            "how": of.how.to(lang),
+            "option": option if option in ("model", "gpu", "gpus") else "",
+        }
 
     @property
     def opened(self) -> Job:
@@ -151,7 +156,11 @@ class Session:
         diff = patching.diff(documents, written.edits)
         patched = {document.name for document in documents if document.form != "command"} if diff else set()
         diagnosis = self.opened.diagnosis
-        lines = [f"{advice_text.target(edit, diagnosis)}{words.colon(lang)}{advice_text.edit(edit, lang)}" for edit in written.edits if edit.target not in patched]
+        lines = [
+            f"{advice_text.target(edit, diagnosis)}{words.colon(lang)}{advice_text.edit(edit, lang)}"
+            for edit in written.edits
+            if edit.target not in patched
+        ]
         return {"patch": diff, "said": said, "edits": lines}
 
     @staticmethod
@@ -167,7 +176,11 @@ def sorted_files(files: list[dict[str, str]]) -> tuple[list[Path | Source], list
         path = Path(file["name"])
         kind = file["kind"]
         if kind == "any":
-            kind = "config" if path.is_file() and path.stat().st_size <= MAX_CONFIG_BYTES and is_config_file(path.name, path.read_bytes()) else "log"
+            kind = (
+                "config"
+                if path.is_file() and path.stat().st_size <= MAX_CONFIG_BYTES and is_config_file(path.name, path.read_bytes())
+                else "log"
+            )
         if kind == "config":
             configs.append(path)
         else:
