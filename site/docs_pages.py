@@ -18,11 +18,8 @@ from diagnose.phrases import Lang
 
 #: Pages at the root of the repository that the docs have too.
 TOP_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
-#: What the theme leaves to be desired for screen readers and keyboards.
-MENDED = (
-    ('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'),
-    ("<pre><span></span><code>", '<pre><span></span><code tabindex="0">'),
-)
+#: The theme's search is a dialog without a name.
+UNNAMED = ('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 #: The languages by name and code.
 NAMES = (("English", "en"), ("中文", "zh"))
 
@@ -90,9 +87,6 @@ def titled(folder: Path, page: str) -> dict[str, str]:
 def mkdocs_config(lang: Lang, folder: Path, out: Path) -> dict[str, Any]:
     """The settings of one language's docs."""
     shared = read("mkdocs")
-    pages = {
-        part: [page for pattern in patterns for page in matching(folder, pattern)] for part, patterns in read("docs_nav")[lang].items()
-    }
     links = {"en": ("./", "../zh/docs/"), "zh": ("../../docs/", "./")}[lang]
     return {
         **shared,
@@ -141,8 +135,8 @@ class Inline(HTMLParser):
 
 def with_policy(page: str, root: str) -> str:
     """A page of the docs with its policy, what offline use needs, and no reference to another host's fonts or scripts."""
-    for found, better in MENDED:
-        page = page.replace(found, better)
+    page = page.replace(*UNNAMED)
+    page = re.sub(r"(<pre[^>]*>(?:<span></span>)?)<code>", r'\1<code tabindex="0">', page)  # what scrolls is reached by the keyboard
     page = re.sub(r'<link rel="?preconnect"?[^>]*>|<meta name="?generator"?[^>]*>', "", page)
     inline = Inline()
     inline.feed(page)
