@@ -155,7 +155,7 @@ def example(name: str, row: dict[str, Any]) -> dict[str, Any]:
     given = case.get("inputs", case)
     logs = [given.get("log", "error.log")] if row.get("log", True) else []
     listed = [*((log, "log") for log in logs), *((config, "config") for config in given.get("configs", []))]
-    files = [{"name": file, "kind": kind, "text": (folder / file).read_text(encoding="utf-8")} for file, kind in listed]
+    files = [{"name": file, "kind": kind, "text": (folder / file).read_bytes().decode()} for file, kind in listed]
     options = row.get("options", given.get("options", {}))
     return {"title": row["title"], "files": files, "options": options}
 

@@ -143,4 +143,5 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """What the browser wrote into its console: violations of the policy, resources that are missing."""
-        return [str(held["params"]["entry"]["text"]) for held in self.events if held["method"] == "Log.entryAdded"]
+        entries = [held["params"]["entry"] for held in self.events if held["method"] == "Log.entryAdded"]
+        return [f"{entry['text']} {entry.get('url', '')}".strip() for entry in entries]

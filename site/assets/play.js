@@ -27,6 +27,7 @@ const ask = (request) => new Promise((resolve, reject) => {
 
 // What the benchmark and the tests read.
 const measure = (window.measure = {});
+window.shown = () => job?.turned;
 
 // -- status
 const status = (text, kind = "") => { $("status").textContent = text; $("status").className = kind; };
@@ -141,6 +142,7 @@ function draw() {
 function offerCopy(code) {
   const pre = code.parentElement, box = document.createElement("div"), button = copyButton(() => code.innerText);
   box.className = "copybox";
+  pre.tabIndex = 0;
   pre.replaceWith(box);
   box.append(pre, button);
 }
@@ -155,21 +157,24 @@ async function copy(text, button) {
   setTimeout(() => { button.textContent = button.dataset.t ? say(button.dataset.t) : say("copy"); }, 1500);
 }
 function drawQuestions(questions) {
-  $("questions").hidden = !questions.length;
+  $("question-form").hidden = !questions.length;
   $("fields").replaceChildren(...questions.map((question, at) => {
-    const row = document.createElement("div"), label = document.createElement("label"), input = document.createElement("input"), hint = document.createElement("p");
+    const row = document.createElement("div"), label = document.createElement("label"), hint = document.createElement("p");
+    const input = document.createElement(question.words.length ? "select" : "input");
+    for (const word of question.words.length ? ["", ...question.words] : []) input.add(new Option(word || "–", word));
     label.textContent = question.why; label.htmlFor = input.id = `question-${at}`;
-    input.type = "text"; input.autocomplete = "off"; input.dataset.fact = question.fact; input.dataset.option = question.option;
+    if (!question.words.length) { input.type = "text"; input.autocomplete = "off"; }
+    input.dataset.fact = question.fact; input.dataset.option = question.option;
     if (question.option === "gpu") input.setAttribute("list", "cards");
     hint.className = "hint"; hint.id = `hint-${at}`; hint.textContent = question.how; input.setAttribute("aria-describedby", hint.id);
     row.append(label, input, hint);
     return row;
   }));
 }
-$("questions").addEventListener("submit", (event) => {
+$("question-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const set = {...job.set};
-  for (const input of $("fields").querySelectorAll("input")) {
+  for (const input of $("fields").querySelectorAll("input, select")) {
     const value = input.value.trim();
     if (!value) continue;
     if (input.dataset.option) $(input.dataset.option).value = value; else set[input.dataset.fact] = value;
@@ -336,5 +341,6 @@ for (const link of document.querySelectorAll("[data-lang]")) link.addEventListen
 $("explain").addEventListener("click", () => explain());
 for (const button of document.querySelectorAll("[data-example]")) button.addEventListener("click", () => explain({example: button.dataset.example}));
 addEventListener("keydown", (event) => { if ((event.ctrlKey || event.metaKey) && event.key === "Enter") explain(); });
+for (const link of document.querySelectorAll("link[href]")) link.setAttribute("href", link.href);  // the address changes with the language
 startWorker();
 fromAddress();

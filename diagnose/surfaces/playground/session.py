@@ -16,7 +16,7 @@ from typing import Any
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
-from diagnose.facts import Value
+from diagnose.facts import Value, declared
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.plan.outlook.turned_knobs import Turned, Workbench
@@ -106,14 +106,16 @@ class Session:
         }
 
     @staticmethod
-    def question(of: Question, lang: Lang) -> dict[str, str]:
-        """A question as a field of a form; `option`: the option of its own that answers it, else `--set` does."""
+    def question(of: Question, lang: Lang) -> dict[str, object]:
+        """A question as a field of a form. `option`: the option of its own that answers it, else `--set` does; `words`: what it may be."""
         option = of.set.split()[0].removeprefix("--") if of.set else ""
+        entry = declared(of.fact)
         return {
             "fact": of.fact,
             "why": of.why.to(lang),
             "how": of.how.to(lang),
             "option": option if option in ("model", "gpu", "gpus") else "",
+            "words": list(entry.words) if entry is not None else [],
         }
 
     @property

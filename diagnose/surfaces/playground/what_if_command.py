@@ -9,7 +9,7 @@ from pathlib import Path
 
 from diagnose import pipeline
 from diagnose.diagnosis import Diagnosis
-from diagnose.facts import FactBook, Value, typed
+from diagnose.facts import FactBook, Value, require_declared, typed
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.outlook.turned_knobs import Turned, Workbench
@@ -68,6 +68,9 @@ def bench(diagnosis: Diagnosis, folders: Sequence[Path] = ()) -> Workbench:
 
 def values(changes: Mapping[str, str]) -> dict[str, Value]:
     """Changes as typed. Raises UserError for a name that nothing has, and a value that it cannot have."""
+    for name, text in changes.items():
+        if (words := require_declared(name).words) and text not in (*words, "unknown"):
+            raise console.trouble("takes_word", flag=name, words=", ".join(words), text=repr(text))
     return {name: typed(name, text) for name, text in changes.items()}
 
 
