@@ -37,7 +37,7 @@ types: $(VENV)/.dev bytecode
 	nice $(BIN)/yamllint --strict rules
 	nice $(BIN)/mypy
 
-test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 that is found
+test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 that is found, and the site in Chromium
 	@export SWEEP=1; found=; for version in $(VERSIONS); do \
 		for python in python$$version $(HOME)/.pyenv/versions/$$version*/bin/python; do \
 			$$python -c "import sys, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')" 2>/dev/null || continue; \
@@ -45,6 +45,8 @@ test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 th
 			$(MAKE) --no-print-directory VENV=.venvs/$$version PYTHON=$$python pytest || exit 1; break; \
 		done; \
 	done; echo "passed on:$$found"; test -n "$$found"
+	@if command -v npm >/dev/null && command -v node >/dev/null; then $(MAKE) --no-print-directory test-site; \
+		else echo "NOT TESTED: the site, which needs npm and node"; fi
 
 # Python may write bytecode here, also where the environment forbids it: else each worker compiles every test module in each run.
 .PHONY: pytest
