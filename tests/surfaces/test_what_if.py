@@ -75,7 +75,12 @@ def test_a_mistake_is_a_sentence(words: tuple[str, ...], said: str) -> None:
 def test_open_writes_the_page_and_opens_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """A telling name in a private folder, or the name that is asked for; where no browser starts, the name is said."""
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
+
+    def taken(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", taken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     status, out, _ = called(monkeypatch, capsys, "open", str(CASE / "error.log"), *CONFIGS, "--lang", "en")
     page = next(tmp_path.glob("oomdoctor-*/oomdoctor-oom-logits.html"))
