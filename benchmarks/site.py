@@ -48,7 +48,7 @@ def measure(browser: Browser, site: str) -> None:
         browser.value(f"document.querySelector('[data-example=\"{name}\"]').click()")
         browser.until(f"Number(document.documentElement.dataset.answered) > {count}", 300)
         tell(f"later answer, {name}", browser.value("window.measure.open") / 1000, None, BARS["later"])
-    browser.until("document.getElementById('knob-train.max_seq_len')")
+    browser.until("document.getElementById('knob-train.max_seq_len') !== null")
     for place in (2, 3, 1):
         count = browser.value("Number(document.getElementById('turned').dataset.count)")
         slider = "document.getElementById('knob-train.max_seq_len')"

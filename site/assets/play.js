@@ -292,8 +292,8 @@ const save = (name, text, type) => {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };
-$("copy-markdown").addEventListener("click", (event) => copy(job.answer.markdown, event.currentTarget));
-$("save-page").addEventListener("click", () => save(`${job.answer.stem}.html`, job.answer.page, "text/html"));
+$("copy-markdown").addEventListener("click", async () => copy((await ask({ask: "save", form: "markdown"})).text, $("copy-markdown")));
+$("save-page").addEventListener("click", async () => save(`${job.answer.stem}.html`, (await ask({ask: "save", form: "page"})).text, "text/html"));
 $("save-json").addEventListener("click", () => save(`${job.answer.stem}.json`, job.answer.json, "application/json"));
 $("save-patch").addEventListener("click", () => save(`${job.answer.stem}.diff`, job.answer.patch, "text/x-diff"));
 $("save-made").addEventListener("click", () => save(`${job.answer.stem}-turned.diff`, job.patch, "text/x-diff"));

@@ -105,6 +105,8 @@ def test_a_session_sorts_what_is_dropped(monkeypatch: pytest.MonkeyPatch) -> Non
     answer = asked(session, "open", folder=str(CASE), files=[{"name": name, "kind": "any"} for name in names])
     assert [source["kind"] for source in json.loads(answer["json"])["inputs"]] == ["log", "llamafactory", "deepspeed"]
     assert answer["counted"] and answer["planned"] == ["lower_seq_len", "expandable_segments"] and "<main>" not in answer["body"]
+    assert asked(session, "save", form="page")["text"].startswith("<!doctype html>")
+    assert "4.64 GiB" in asked(session, "save", form="markdown")["text"]
     more = asked(session, "more", changes={"train.max_seq_len": 1024, "train.finetuning": "lora"})
     assert 'id="knob-lora.rank"' in more["controls"] and "+finetuning_type: lora" in more["patch"] and "+cutoff_len: 1024" in more["patch"]
     assert 'id="knob-lora.rank"' not in asked(session, "more", changes={})["controls"]

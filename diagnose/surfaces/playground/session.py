@@ -57,6 +57,7 @@ class Session:
             "show": self.show,
             "turn": self.turn,
             "more": self.more,
+            "save": self.save,
         }
 
     def ask(self, request: str) -> str:
@@ -93,10 +94,8 @@ class Session:
             "status": diagnosis.verdict.status,
             "stem": file_stem(diagnosis),
             "body": html.body(diagnosis, lang, inside=True),
-            "page": html.render(diagnosis, lang),
             "text": RENDERERS["text"](diagnosis, lang, View(width=WIDTH)),
             "json": RENDERERS["json"](diagnosis, lang, View()),
-            "markdown": diagnosis.to_markdown(lang),
             "patch": advice_text.patch(diagnosis),
             "questions": [self.question(of, lang) for of in diagnosis.outcome.questions],
             "counted": self.opened.bench.state({}).need is not None,
@@ -104,6 +103,11 @@ class Session:
             "remedies": {remedy.id: {knob: as_typed(value) for knob, value in remedy.knobs} for remedy in remedies},
             "planned": [step for step in (plan.steps if plan else ()) if any(remedy.id == step for remedy in remedies)],
         }
+
+    def save(self, asked: Mapping[str, Any], lang: Lang) -> dict[str, Any]:
+        """The answer in a form that is made only when it is asked for: as a page of its own, or masked as Markdown."""
+        diagnosis = self.opened.diagnosis
+        return {"text": html.render(diagnosis, lang) if asked["form"] == "page" else diagnosis.to_markdown(lang)}
 
     @staticmethod
     def question(of: Question, lang: Lang) -> dict[str, object]:
