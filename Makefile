@@ -37,7 +37,7 @@ types: $(VENV)/.dev bytecode
 	nice $(BIN)/yamllint --strict rules
 	nice $(BIN)/mypy
 
-test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 that is found
+test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 that is found, and the site in Chromium
 	@export SWEEP=1; found=; for version in $(VERSIONS); do \
 		for python in python$$version $(HOME)/.pyenv/versions/$$version*/bin/python; do \
 			$$python -c "import sys, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')" 2>/dev/null || continue; \
@@ -45,6 +45,8 @@ test-all:  ## the tests and the long sweeps on every Python from 3.11 to 3.14 th
 			$(MAKE) --no-print-directory VENV=.venvs/$$version PYTHON=$$python pytest || exit 1; break; \
 		done; \
 	done; echo "passed on:$$found"; test -n "$$found"
+	@if command -v npm >/dev/null && command -v node >/dev/null; then $(MAKE) --no-print-directory test-site; \
+		else echo "NOT TESTED: the site, which needs npm and node"; fi
 
 # Python may write bytecode here, also where the environment forbids it: else each worker compiles every test module in each run.
 .PHONY: pytest
@@ -84,6 +86,23 @@ wheel: $(VENV)/.dev $(VENV)/.tools  ## build the wheel into dist/, and beside it
 	.venvs/wheel/bin/python -m pip install --quiet --no-deps dist/*.whl
 	$(BIN)/cyclonedx-py environment .venvs/wheel --pyproject pyproject.toml --output-reproducible --output-file dist/oomdoctor.cdx.json
 
+# Python in WebAssembly and what checks pages come from npm with the hashes of site/package-lock.json; no script of a package is run.
+site/node_modules/.made: site/package.json site/package-lock.json
+	@command -v npm >/dev/null || { echo "make: npm is not installed (Debian: apt install npm)" >&2; exit 1; }
+	cd site && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(VENV)/.site: locks/site.txt $(VENV)/.dev
+	$(INSTALL) --require-hashes --requirement locks/site.txt
+	@touch $@
+
+.PHONY: site test-site
+site: $(VENV)/.site site/node_modules/.made bytecode  ## build the site into build/site; FIGURES=file: what benchmarks/accuracy.py printed
+	$(BIN)/python site/build_site.py $(if $(FIGURES),--figures $(FIGURES))
+
+test-site: site  ## build the site and try it in Chromium
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q site/tests
+
 .PHONY: bytecode
 bytecode: | $(BIN)/python  # an editable install brings none, and some environments forbid Python to write it
 	@$(BIN)/python -m compileall -q diagnose
@@ -117,3 +136,4 @@ locks: | $(BIN)/python  ## write locks/ (releases and hashes) anew, after a chan
 	$(LOCK) pyproject.toml --extra dev --output-file locks/dev.txt
 	$(LOCK) pyproject.toml --extra serve --extra mcp --extra triage --extra packed --output-file locks/serve.txt
 	printf 'uv\ncyclonedx-bom>=7\n' | $(LOCK) - --output-file locks/tools.txt
+	printf 'mkdocs-material>=9.6,<10\njieba>=0.42\n' | $(LOCK) - --output-file locks/site.txt

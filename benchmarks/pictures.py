@@ -2,7 +2,7 @@
 
 docs/images/answer.webp is the page of `oomdoctor explain --format html`, docs/images/paste.webp the form of `oomdoctor serve`, filled in
 but not yet sent: both show corpus/llamafactory-6800. docs/images/week.webp is the report of `oomdoctor triage --out` on benchmarks/week.py.
-Needs a Chromium on PATH and the extras `serve` and `triage`.
+docs/images/knobs.webp is the playground of the built site. Needs a Chromium on PATH, the extras `serve` and `triage`, and `make site`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "site" / "tests")]
 
 from browser import Browser, chromium  # noqa: E402 - it lies beside the tests that use it
 from serving import serving  # noqa: E402
@@ -57,6 +57,21 @@ def week(browser: Browser, folder: Path) -> bytes:
     return taken(browser, target.as_uri(), 1010, width=1180)
 
 
+def knobs(browser: Browser) -> bytes:
+    """The playground with the plan turned on."""
+    from static_site import served
+
+    browser.start_over(scripts=True)
+    with served() as site:
+        browser.go(f"{site}/play/#example=llamafactory-6800")
+        browser.until("document.documentElement.dataset.answered", 300)
+        browser.value("document.getElementById('tab-knobs').click(); document.getElementById('apply-plan').click()")
+        browser.until("!document.getElementById('made').hidden", 60)
+        browser.call("Emulation.setDeviceMetricsOverride", width=1180, height=930, deviceScaleFactor=1, mobile=False)
+        browser.value("document.getElementById('result').scrollIntoView({behavior: 'instant'})")
+        return taken(browser, "", 930, width=1180)
+
+
 def taken(browser: Browser, url: str, height: int, width: int = WIDTH) -> bytes:
     """What the window shows, as WebP."""
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
@@ -72,7 +87,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a browser that was ended may still write
         browser = Browser(Path(folder) / "profile")
         try:
-            pictures = {"answer": answer(browser, Path(folder)), "paste": paste(browser), "week": week(browser, Path(folder))}
+            pictures = {
+                "answer": answer(browser, Path(folder)),
+                "paste": paste(browser),
+                "week": week(browser, Path(folder)),
+                "knobs": knobs(browser),
+            }
         finally:
             browser.close()
     for name, data in pictures.items():

@@ -40,9 +40,16 @@ def read_yaml(path: Path, *, as_text: bool = False) -> Any:
     """Read a YAML file: its document, or a list of documents if `---` separates several."""
     import yaml
 
-    loader = getattr(yaml, "CBaseLoader" if as_text else "CSafeLoader", yaml.BaseLoader if as_text else yaml.SafeLoader)
-    documents = list(yaml.load_all(path.read_bytes(), loader))
+    documents = list(yaml.load_all(path.read_bytes(), yaml_loader(as_text=as_text)))
     return documents[0] if len(documents) == 1 else documents
+
+
+def yaml_loader(*, as_text: bool = False) -> Any:
+    """PyYAML's loader of texts or of safe values: the compiled one, or the slower one in Python where there is no other (a browser)."""
+    import yaml
+
+    name = "BaseLoader" if as_text else "SafeLoader"
+    return getattr(yaml, f"C{name}", getattr(yaml, name))
 
 
 def grammar(name: str) -> str:

@@ -22,7 +22,7 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """A browser with one page, in which no script of the page runs."""
+    """A browser with one page, in which no script of the page runs unless `start_over` says so."""
 
     def __init__(self, profile: Path) -> None:
         theirs_in, ours_out = os.pipe()
@@ -51,7 +51,7 @@ class Browser:
         self._session = self._context = ""
         self.start_over()
 
-    def start_over(self) -> None:
+    def start_over(self, *, scripts: bool = False) -> None:
         """A new page that shares nothing with the one before: no cookie, no cache, no setting, no event."""
         self._session, self.events = "", []
         if self._context:
@@ -61,7 +61,7 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Log", "DOM", "Runtime"):
             self.call(f"{domain}.enable")
-        self.call("Emulation.setScriptExecutionDisabled", value=True)
+        self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
 
     def close(self) -> None:
         self.process.kill()
@@ -111,6 +111,20 @@ class Browser:
     def value(self, expression: str) -> Any:
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
+    def awaited(self, expression: str) -> Any:
+        """The value of a promise."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result["exceptionDetails"]
+        return result["result"].get("value")
+
+    def until(self, expression: str, seconds: float = PATIENCE) -> Any:
+        """The value of an expression once it is true."""
+        ends = time.monotonic() + seconds
+        while not (value := self.value(expression)):
+            assert time.monotonic() < ends, f"never true: {expression}"
+            time.sleep(0.05)
+        return value
+
     def fill(self, selector: str, text: str) -> None:
         self.value(f"document.querySelector({json.dumps(selector)}).value = {json.dumps(text)}")
 
@@ -129,4 +143,5 @@ class Browser:
 
     def complaints(self) -> list[str]:
         """What the browser wrote into its console: violations of the policy, resources that are missing."""
-        return [str(held["params"]["entry"]["text"]) for held in self.events if held["method"] == "Log.entryAdded"]
+        entries = [held["params"]["entry"] for held in self.events if held["method"] == "Log.entryAdded"]
+        return [f"{entry['text']} {entry.get('url', '')}".strip() for entry in entries]

@@ -143,7 +143,7 @@ def documents(folder: Path, room: str = "causes") -> Iterator[tuple[str, Raw]]:
     key = {"causes": "cause", "remedies": "remedy"}[room]
     for file in sorted([*folder.glob("*.yaml"), *(folder / room).glob("*.yaml")]):
         try:
-            for raw in yaml.load_all(file.read_bytes(), yaml.CBaseLoader):
+            for raw in yaml.load_all(file.read_bytes(), rule_files.yaml_loader(as_text=True)):
                 if isinstance(raw, Mapping) and key in raw:
                     yield str(file), raw
         except (yaml.YAMLError, OSError, UnicodeDecodeError):

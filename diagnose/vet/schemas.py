@@ -903,6 +903,15 @@ class SecretNames(Row):
     prose: list[str]
 
 
+class TurnedKnob(Row):
+    knob: str
+    low: int | float | None = None
+    high: int | float | None = None
+    step: int | float | None = None
+    words: list[str] = []
+    unset: int | None = None
+
+
 class Chat(Row):
     limit: int
     unit: str
@@ -1388,6 +1397,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "snapshots": Snapshots,
         "statements": dict[str, dict[str, Statement]],
         "tensors": list[Tensor],
+        "turned_knobs": list[TurnedKnob],
         "vocabulary": Vocabulary,
     }.items()
 }

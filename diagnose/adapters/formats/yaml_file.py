@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from diagnose.adapters.formats.config_value import MAX_BYTES, MAX_DEPTH, MAX_LEAVES, Leaf, Places, Remark, Unreadable, drop_duplicates
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
+from diagnose.rule_files import yaml_loader
 
 if TYPE_CHECKING:
     from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -156,14 +157,15 @@ def compose_documents(text: str) -> list[Node | None]:
     """The node trees of a text's documents, nothing constructed. Raises Unreadable for what is not YAML or is too large."""
     import yaml  # not loaded for logs without a config
 
+    loader = yaml_loader()
     try:
         depth = 0
-        for count, event in enumerate(yaml.parse(text, yaml.CSafeLoader)):
+        for count, event in enumerate(yaml.parse(text, loader)):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > MAX_DEPTH or count > 4 * MAX_LEAVES:
                 mark = event.start_mark
                 raise Unreadable("too_large", phrase("adapters.too_large"), mark.line + 1 if mark else 0, mark.column + 1 if mark else 0)
-        return list(yaml.compose_all(text, yaml.CSafeLoader))
+        return list(yaml.compose_all(text, loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)

@@ -36,12 +36,12 @@ CALLED = page_templates.by_name(
 def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
     """The answer as a complete page."""
     title = f"{failure_text.banner(diagnosis, lang)} · oomdoctor"
-    return _render("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET))
+    return _render("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET), inside=False)
 
 
-def body(diagnosis: Diagnosis, lang: Lang = "en") -> str:
-    """The content of a page, for callers with a page frame of their own."""
-    return _render("answer", diagnosis, lang)
+def body(diagnosis: Diagnosis, lang: Lang = "en", *, inside: bool = False) -> str:
+    """The content of a page, for callers with a page frame of their own; `inside`: their frame has a main part and the patterns of bars."""
+    return _render("answer", diagnosis, lang, inside=inside)
 
 
 def _render(name: str, diagnosis: Diagnosis, lang: Lang, **values: object) -> str:

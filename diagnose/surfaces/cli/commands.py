@@ -27,6 +27,13 @@ def cards(begun: str) -> list[str]:
     return [name for name in card_names() if name.startswith(begun)]
 
 
+def turnable(begun: str) -> list[str]:
+    """Completion: knobs that can be turned, with the sign behind which their value stands."""
+    from diagnose.rule_files import table
+
+    return [f"{row['knob']}=" for row in table("turned_knobs") if row["knob"].startswith(begun)]
+
+
 def known_rules(begun: str) -> list[str]:
     """Completion: ids of rules, names of causes and remedies."""
     from diagnose.manual import rule_index
@@ -69,6 +76,7 @@ Paths = Annotated[list[str], _argument("jobs_path", "PATH")]
 Folders = Annotated[list[str] | None, _argument("folders", "DIR")]
 Good = Annotated[str, _argument("good_job", "GOOD")]
 Bad = Annotated[str, _argument("bad_job", "BAD")]
+Words = Annotated[list[str], _argument("what_if_words", "LOG|KNOB=VALUE...", turnable)]
 Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
 Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
@@ -77,6 +85,7 @@ Gpus = Annotated[int | None, _number("gpus", "--gpus")]
 Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
 Form = Annotated[str, _word("format", "--format", FORMATS)]
 CompareForm = Annotated[str, _word("format", "--format", ("text", "json"))]
+WhatIfForm = Annotated[str, _word("format", "--format", ("text", "json", "html"))]
 Lang = Annotated[str | None, _word("lang", "--lang", LANGUAGES)]
 Top = Annotated[int, _number("top", "--top")]
 Verbose = Annotated[bool, _option("verbose", "--verbose", "-v")]
@@ -94,6 +103,7 @@ Output = Annotated[str, _option("docs_folder", "--output", metavar="DIR")]
 Export = Annotated[str | None, _option("export", "--export", metavar="FILE|DIR")]
 Store = Annotated[str | None, _option("store", "--store", metavar="FILE")]
 Out = Annotated[str | None, _option("out", "--out", metavar="FILE")]
+PageOut = Annotated[str | None, _option("page_out", "--out", metavar="FILE")]
 Engine = Annotated[str, _word("engine", "--engine", ("local", "ray"))]
 RayAddress = Annotated[str | None, _option("ray_address", "--ray-address", metavar="ADDRESS")]
 Watch = Annotated[bool, _option("watch", "--watch")]
@@ -204,6 +214,33 @@ def compare(
 
     options = plain({name: value for name, value in locals().items() if name not in ("good", "bad", "answer_options", "compare_command")})
     _end(lang, lambda: compare_command.compare(good, bad, *answer_options.split_options(options)))
+
+
+@command("what-if")
+def what_if(
+    word: Words, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    format: WhatIfForm = "text", lang: Lang = None, rules: Rules = None, redact: Redact = None, strict: Strict = False,
+) -> None:  # fmt: skip
+    from diagnose.surfaces.playground import what_if_command
+    from diagnose.surfaces.term import answer_options
+
+    options = plain({name: value for name, value in locals().items() if name not in ("word", "answer_options", "what_if_command")})
+    _end(lang, lambda: what_if_command.what_if(word, *answer_options.split_options(options)))
+
+
+@command("open")
+def open_page(
+    log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
+    lang: Lang = None, rules: Rules = None, redact: Redact = None, strict: Strict = False, trial: Trial = False,
+    snapshot: Snapshot = None, out: PageOut = None,
+) -> None:  # fmt: skip
+    from diagnose.surfaces.playground import open_command
+    from diagnose.surfaces.term import answer_options
+
+    options = plain(
+        {**{name: value for name, value in locals().items() if name not in ("answer_options", "open_command")}, "format": "html"}
+    )
+    _end(lang, lambda: open_command.open_page(log or (), *answer_options.split_options(options), out=out))
 
 
 @command("run", context_settings={"allow_interspersed_args": False})

@@ -1,0 +1,95 @@
+"""`oomdoctor what-if`: a job before and after some of its knobs were turned. The playground's figures are made here too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from diagnose import pipeline
+from diagnose.diagnosis import Diagnosis
+from diagnose.facts import FactBook, Value, require_declared, typed
+from diagnose.phrases import Lang, phrase
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.outlook.turned_knobs import Turned, Workbench
+from diagnose.plan.rules.remedy_rules import with_folders
+from diagnose.render.data.part import mapping
+from diagnose.render.markup import page_templates, turned_page
+from diagnose.render.markup.html import SHEET
+from diagnose.render.parts import turned_view, words
+from diagnose.render.text import turned_text
+from diagnose.surfaces.server.typed_answers import RoleChange
+from diagnose.surfaces.server.what_if import compare_roles
+from diagnose.surfaces.term import console, path_arguments
+from diagnose.surfaces.term.answer_command import complain
+from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+
+#: A change on the command line: a knob's dotted name, and its value.
+CHANGE = re.compile(r"([a-z_]+\.[a-z_]+)=(.*)", re.DOTALL)
+
+
+def what_if(asked_words: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
+    """Print a job before and after the changes among the words; returns the exit status: 0 fits then, 1 does not, 4 cannot tell."""
+    changes = {match[1]: match[2] for word in asked_words if (match := CHANGE.fullmatch(word)) and not Path(word).exists()}
+    logs = [word for word in asked_words if not CHANGE.fullmatch(word) or Path(word).exists()]
+    if not changes:
+        raise turned_error("nothing_turned", "give_changes")
+    options = asked.options(logs)
+    if logs:
+        diagnosis = pipeline.explain(path_arguments.logs(logs), **options)
+    elif options["configs"]:
+        diagnosis = pipeline.check(options.pop("configs"), **options, frontier=False)
+    else:
+        raise console.trouble("no_config_given", hint="give_config")
+    turned = bench(diagnosis, [Path(folder) for folder in asked.rules]).turn(values(changes))
+    if shown.format == "json":
+        console.say(json.dumps(as_data(turned, shown.lang), ensure_ascii=False, indent=2))
+    elif shown.format == "html":
+        console.say(page(turned, shown.lang))
+    else:
+        console.say(turned_text.render(turned, shown.lang, console.view()))
+    if complain(diagnosis, shown.lang) and shown.strict:
+        return 2
+    return {"yes": 0, "likely": 0, "unlikely": 1, "no": 1, "unknown": 4}[turned.after.fits]
+
+
+def turned_error(key: str, hint: str) -> Exception:
+    from diagnose.errors import UserError
+
+    return UserError(phrase(f"what_if.{key}"), "", phrase(f"what_if.{hint}"))
+
+
+def bench(diagnosis: Diagnosis, folders: Sequence[Path] = ()) -> Workbench:
+    """The job of a diagnosis, ready to be turned."""
+    rules = with_folders(folders)[0] if folders else None
+    return Workbench(job_of(FactBook(diagnosis.facts), diagnosis.ledgers, diagnosis.judgement, diagnosis.documents, rules))
+
+
+def values(changes: Mapping[str, str]) -> dict[str, Value]:
+    """Changes as typed. Raises UserError for a name that nothing has, and a value that it cannot have."""
+    for name, text in changes.items():
+        if (words := require_declared(name).words) and text not in (*words, "unknown"):
+            raise console.trouble("takes_word", flag=name, words=", ".join(words), text=repr(text))
+    return {name: typed(name, text) for name, text in changes.items()}
+
+
+def as_data(turned: Turned, lang: Lang) -> dict[str, object]:
+    """The comparison as JSON can hold it: the job, then each role with the terms that differ."""
+    old, new = ({ledger.role: ledger for ledger in state.ledgers} for state in (turned.before, turned.after))
+    roles = [compare_roles(name, old.get(name), new.get(name), lang) for name in dict.fromkeys((*old, *new))]
+    return {
+        "changes": {name: words.value_text(value, "en") for name, value in turned.changes.items()},
+        "before": turned_page.state_of(turned.before),
+        "after": turned_page.state_of(turned.after),
+        "parts": [row._asdict() for row in turned_view.differences(turned)],
+        "roles": [mapping(role, RoleChange, lang) for role in roles],
+        "remarks": turned_view.remarks(turned, lang),
+    }
+
+
+def page(turned: Turned, lang: Lang) -> str:
+    """The comparison as a page of its own."""
+    title = turned_view.heading(turned, lang)
+    sheet = page_templates.asset(*SHEET, *turned_page.SHEET)
+    return "".join(page_templates.page("turned_page", lang, title=title, sheet=sheet, body=turned_page.turned(turned, lang)))

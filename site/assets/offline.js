@@ -1,0 +1,11 @@
+// Registers the service worker, and lets it keep what this page will need offline: data-keep names the set.
+(() => {
+  const script = document.currentScript;
+  if (!("serviceWorker" in navigator) || !window.isSecureContext) return;
+  const root = new URL("../", script.src), keep = script.dataset.keep ?? (location.pathname.includes("/docs/") ? "docs" : "");
+  addEventListener("load", () => navigator.serviceWorker.register(new URL("sw.js", root), {scope: root.pathname})
+    .then(() => navigator.serviceWorker.ready)
+    .then((registration) => keep && registration.active.postMessage({keep}))
+    .catch(() => {}));
+  navigator.serviceWorker.addEventListener("message", ({data}) => { if (data?.kept) document.documentElement.dataset.kept = data.kept; });
+})();

@@ -1,0 +1,44 @@
+"""What the site is made of, as far as it can be looked at without building it (`make test-site` does)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import yaml
+from checkout import ROOT
+
+SITE = ROOT / "site"
+
+
+def test_every_text_of_the_site_is_there_in_both_languages() -> None:
+    """A comma in an unquoted text would end it and begin another key."""
+    for name in ("texts", "examples"):
+        for key, row in yaml.safe_load((SITE / f"{name}.yaml").read_text(encoding="utf-8")).items():
+            text = row.get("title", row)
+            assert set(text) == {"en", "zh"} and all(text.values()), f"{name}.yaml: {key}"
+
+
+def test_every_text_that_a_page_asks_for_is_there() -> None:
+    texts = yaml.safe_load((SITE / "texts.yaml").read_text(encoding="utf-8"))
+    asked = {
+        key
+        for file in (*(SITE / "templates").glob("*.j2"), SITE / "assets" / "play.js")
+        for key in re.findall(r"""\bsay\(["'](\w+)["'][,)]|data-t(?:-placeholder)?="(\w+)\"""", file.read_text(encoding="utf-8"))
+        for key in key
+        if key
+    }
+    assert len(asked) > 40 and not asked - set(texts)
+
+
+def test_no_source_of_the_site_names_another_host() -> None:
+    """What a page loads is the site's own."""
+    for file in (*(SITE / "assets").iterdir(), *(SITE / "templates").iterdir(), SITE / "mkdocs.yaml"):
+        assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)\S+", file.read_text(encoding="utf-8")), file.name
+
+
+def test_packages_are_pinned_by_hash_and_no_registry_is_named() -> None:
+    lock = json.loads((SITE / "package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
+    assert "node_modules/pyodide" in packages
+    assert all(entry["integrity"].startswith("sha512-") and "resolved" not in entry for entry in packages.values())
