@@ -624,6 +624,7 @@ class Vocabulary(Row):
     fills_card: list[str]
     causes_of_training: list[str]
     acts_on: dict[str, list[str]]
+    one_at_once: dict[str, list[str]]
     meaning: dict[str, str]
 
 
@@ -1126,7 +1127,7 @@ class Tensor(Row):
     group: str
     source: str
     bytes: list[str] = []
-    phases: list[str]
+    phases: list[str] = []
     at: list[str] = []
     within: list[str] = []
     when: list[str] = []
@@ -1139,6 +1140,9 @@ class Tensor(Row):
     lowered: dict[str, int] = {}
     framed: bool = False
     kept: bool = False
+    printed: list[str] = []
+    equals: list[str] = []
+    memory: Literal["card", "host"] = "card"
 
 
 class LossWhen(Row):

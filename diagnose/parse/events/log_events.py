@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from diagnose import families, rule_files
 from diagnose.parse.events.attempts import ONLY, Attempt
 from diagnose.parse.frames import partial_traceback, phases, tracebacks
+from diagnose.parse.messages.printed_tensors import shapes_beside
 from diagnose.parse.model.event import Event
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements, lazy_re, mixed_lines, wrapped_messages
@@ -279,6 +280,8 @@ def to_event(placed: PlacedMessage) -> Event:
         phase=_phase(placed),
         other_processes=message.processes,
         frames=trace.frames,
+        source_line=_source_line(placed),
+        printed=shapes_beside(placed.page, placed.offset, message.figures.get("requested")),
         evidence=tuple(placed.evidence),
         **figures,  # type: ignore[arg-type]
     )
@@ -299,6 +302,14 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
         if parts and any(all(lazy_re.matches_pattern(pattern, getattr(frame, part)) for pattern, part in parts) for frame in frames):
             return str(rule["role"])
     return None
+
+
+def _source_line(placed: PlacedMessage) -> str:
+    """The line of source above a message that has no frames; "" where none may be its own."""
+    if placed.trace.frames or families.of(placed.message.family).kill:
+        return ""
+    line = partial_traceback.source_line_above(placed.page, placed.index, placed.prefix)
+    return line if partial_traceback.is_code(line) else ""
 
 
 def _phase(placed: PlacedMessage) -> str:

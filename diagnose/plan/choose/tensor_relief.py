@@ -8,6 +8,7 @@ from math import prod
 
 from diagnose import rule_files, vocabulary
 from diagnose.budget.model.ledger import Attribution
+from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
@@ -30,6 +31,7 @@ ROWS = frozenset(
         *("data.image_pixels", "data.image_size", "data.images_per_sample"),
     )
 )
+KNOBS_OF_IMAGES = frozenset(("data.image_pixels", "data.image_size"))
 #: Of the memory in use, the share from which on a tensor says what filled the card, and not only what asked last.
 MUCH = 0.15
 
@@ -66,7 +68,7 @@ def _turned(rule: Rule, changes: Mapping[str, Value]) -> tuple[str, ...]:
 def _left(tensor: Attribution, knob: str, after: Value, job: Job) -> float:
     """The part of the tensor that a new value of one knob leaves: half the value, or twice as much, where nobody knows it."""
     power, before = tensor.lowered_by.get(knob, 0.0), job.book.value(knob)
-    if not power:
+    if not power or (before is None and knob in rule_files.table("vocabulary")["one_at_once"].get(job.regime, ())):
         return 1.0
     known = isinstance(after, (int, float)) and isinstance(before, (int, float)) and before > 0 and after > 0
     return float((after / before) ** power) if known else HALF ** abs(power)  # type: ignore[operator]
@@ -78,6 +80,8 @@ def verdict(job: Job) -> Verdict | None:
     if job.identity is None:
         return None
     wanting = vocabulary.having("needs_evidence")
+    if job.regime not in LEARNING:  # whoever learns from images takes fewer at once first
+        wanting = wanting - frozenset(word for word in wanting if KNOBS_OF_IMAGES.intersection(rule_files.table("vocabulary")["acts_on"].get(word, ())))
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
     words = tuple(sorted(reliefs, key=lambda word: -reliefs[word]))
