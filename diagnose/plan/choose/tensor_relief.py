@@ -31,6 +31,7 @@ ROWS = frozenset(
         *("data.image_pixels", "data.image_size", "data.images_per_sample"),
     )
 )
+SAMPLES = frozenset(("train.max_seq_len", "data.image_pixels", "data.image_size", "data.frames"))
 KNOBS_OF_IMAGES = frozenset(("data.image_pixels", "data.image_size"))
 #: Of the memory in use, the share from which on a tensor says what filled the card, and not only what asked last.
 MUCH = 0.15
@@ -85,6 +86,9 @@ def verdict(job: Job) -> Verdict | None:
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
     words = tuple(sorted(reliefs, key=lambda word: -reliefs[word]))
+    table = rule_files.table("vocabulary")
+    if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and SAMPLES.intersection(job.identity.lowered_by):
+        words = (*words, table["any_sample"])
     leads = any(not cause.also_true for cause in job.judgement.causes)
     tensor, nothing = job.identity, same("")
     return Verdict(TENSOR, tensor.group, "likely", "", None, tensor.tensor, nothing, None, leads, (), words, "") if words else None
