@@ -624,6 +624,7 @@ class Vocabulary(Row):
     fills_card: list[str]
     causes_of_training: list[str]
     acts_on: dict[str, list[str]]
+    of_torch: list[str]
     one_at_once: dict[str, list[str]]
     meaning: dict[str, str]
 
@@ -1141,6 +1142,7 @@ class Tensor(Row):
     framed: bool = False
     kept: bool = False
     printed: list[str] = []
+    says: list[str] = []
     equals: list[str] = []
     memory: Literal["card", "host"] = "card"
 

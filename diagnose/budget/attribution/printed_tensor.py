@@ -26,6 +26,9 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
     for tensor in entries:
         if event.requested is not None and any(_overlaps(book, name, event) for name in tensor.equals):
             return _attribution(tensor, event, index, event.requested.bytes, None)
+    said = next((tensor for tensor in entries if any(re.search(pattern, event.lines) for pattern in tensor.says)), None) if event.lines else None
+    if said is not None and event.requested is not None:
+        return _attribution(said, event, index, event.requested.bytes, None)
     for printed in event.printed:
         width = next((width for width in ((printed.width,) if printed.width else WIDTHS) if _prints(book, printed.elements * width, event)), 0)
         text = _described(printed)

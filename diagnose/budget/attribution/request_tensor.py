@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from diagnose import catalogue, families
@@ -50,7 +51,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     if (printed := printed_tensor(book, event, index)) is not None:
         return (printed,)
     if not families.of(event.family).allocator:
-        return ()
+        return tuple(_shown_on_host(event, index))
     kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
     if not kinds:
         return ()
@@ -107,7 +108,7 @@ def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query,
         Attribution(
             event=index,
             key=f"ledger.{shown.key}",
-            tensor=phrase(f"ledger.{shown.key}"),
+            tensor=_name_by_frame(shown, request.event),
             group=shown.group,
             formula="",
             numbers="",
@@ -125,6 +126,42 @@ def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query,
     ]
 
 
+def _name_by_frame(shown: Tensor, event: Event) -> Text:
+    """The name of what a frame makes, and of the variable that it goes to."""
+    statement = event.frames[-1].statement if event.frames else event.source_line
+    left = re.match(r"(?:self\.)?(\w{1,40}) ?=(?!=)", statement)
+    return phrase(f"ledger.{shown.key}", left=same(left[1] if left else ""))
+
+
+def _shown_on_host(event: Event, index: int) -> list[Attribution]:
+    """What the frames of a refused request of host memory make. Nothing of it follows from the settings of a card."""
+    if families.of(event.family).memory != "host" or not event.shows_source:
+        return []
+    made = next((tensor for tensor in tensors() if not (tensor.bytes or tensor.when) and tensor.agrees(event)), None)
+    if made is None or event.requested is None:
+        return []
+    size = event.requested.bytes
+    return [
+        Attribution(
+            event=index,
+            key=f"ledger.{made.key}",
+            tensor=phrase("ledger.host_tensor", tensor=_name_by_frame(made, event)),
+            group=ON_HOST,
+            formula="",
+            numbers="",
+            bytes=size,
+            block_bytes=size,
+            exact=False,
+            coincidence=0,
+            agrees=True,
+            shown=True,
+            by_frame=True,
+        )
+    ]
+
+
+#: The group of whatever lies in host memory.
+ON_HOST = "host_ram"
 #: Row lengths that people set: powers of two.
 ROUND_LENGTHS = tuple(1 << power for power in range(9, 21))
 

@@ -39,7 +39,7 @@ WIDTHS = ("2", "4")
 class Tensor:
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
-    none); `printed`, `equals`, `memory`: of a tensor whose shape or size the log prints; `avoided`: knobs that do without such a tensor; `lowered`: those that lower one without a formula, with their powers; `framed`:
+    none); `printed`, `says`, `equals`, `memory`: of a tensor that the log itself tells of; `avoided`: knobs that do without such a tensor; `lowered`: those that lower one without a formula, with their powers; `framed`:
     only where a frame shows it; `kept`: every layer keeps one for its backward pass."""
 
     key: str
@@ -59,6 +59,7 @@ class Tensor:
     framed: bool
     kept: bool
     printed: tuple[str, ...]
+    says: tuple[str, ...]
     equals: tuple[str, ...]
     memory: str
 
@@ -105,13 +106,13 @@ def _expand_widths(formulas: list[str]) -> tuple[str, ...]:
 @cache
 def printed_tensors() -> tuple[Tensor, ...]:
     """The entries of tensors whose shape or size the log prints."""
-    return tuple(tensor for tensor in every_tensor() if tensor.printed or tensor.equals)
+    return tuple(tensor for tensor in every_tensor() if tensor.printed or tensor.equals or tensor.says)
 
 
 @cache
 def tensors() -> tuple[Tensor, ...]:
     """The entries of tensors that are known by their formula or their frames."""
-    return tuple(tensor for tensor in every_tensor() if not (tensor.printed or tensor.equals))
+    return tuple(tensor for tensor in every_tensor() if not (tensor.printed or tensor.equals or tensor.says))
 
 
 @cache
@@ -135,6 +136,7 @@ def every_tensor() -> tuple[Tensor, ...]:
             bool(entry.get("framed", False)),
             bool(entry.get("kept", False)),
             tuple(entry.get("printed", ())),
+            tuple(entry.get("says", ())),
             tuple(entry.get("equals", ())),
             entry.get("memory", "card"),
         )

@@ -253,6 +253,7 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
         placed.message.family = pinning
 
 
+OWN_LINES = 800  # bytes
 FIGURES = frozenset(each.name for each in fields(Event))
 
 
@@ -281,6 +282,7 @@ def to_event(placed: PlacedMessage) -> Event:
         other_processes=message.processes,
         frames=trace.frames,
         source_line=_source_line(placed),
+        lines=_own_lines(placed),
         printed=shapes_beside(placed.page, placed.offset, message.figures.get("requested")),
         evidence=tuple(placed.evidence),
         **figures,  # type: ignore[arg-type]
@@ -302,6 +304,14 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
         if parts and any(all(lazy_re.matches_pattern(pattern, getattr(frame, part)) for pattern, part in parts) for frame in frames):
             return str(rule["role"])
     return None
+
+
+def _own_lines(placed: PlacedMessage) -> str:
+    """The line of a request and the few below it; "" where torch asked, whose words name no buffer."""
+    if placed.message.figures.get("requested") is None or families.of(placed.message.family).allocator:
+        return ""
+    start = placed.page.starts[placed.index]
+    return placed.page.excerpt.raw[start : start + OWN_LINES].decode("utf-8", "replace")
 
 
 def _source_line(placed: PlacedMessage) -> str:

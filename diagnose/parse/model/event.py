@@ -79,6 +79,7 @@ class Event:
     other_processes: tuple[OtherProcess, ...] = ()
     frames: tuple[Frame, ...] = ()  # innermost last
     source_line: str = ""  # above a message without frames
+    lines: str = ""  # its own line and those below it, where the allocator's own words say what it was for
     printed: tuple[PrintedTensor, ...] = ()  # tensors that may be the request, by the shapes that stand beside it
     consequence_of: int | None = None
     count: int = 1
