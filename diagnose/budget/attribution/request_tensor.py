@@ -129,7 +129,7 @@ def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query,
 def _name_by_frame(shown: Tensor, event: Event) -> Text:
     """The name of what a frame makes, and of the variable that it goes to."""
     statement = event.frames[-1].statement if event.frames else event.source_line
-    left = re.match(r"(?:self\.)?(\w{1,40}) ?=(?!=)", statement)
+    left = re.match(r"(?:self\.)?(\w{1,40}) ?[-+*/@]?=(?!=)", statement)
     return phrase(f"ledger.{shown.key}", left=same(left[1] if left else ""))
 
 

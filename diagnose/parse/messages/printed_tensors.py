@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: Bytes of the log before and behind a message in which shapes are looked for, and characters between a shape and the name of its tensor.
 BEFORE, BEHIND, BESIDE = 6000, 12000, 1200
 MOST = 4
+#: The name of a tensor that has as many elements as a layer has parameters; fewer than so many are no proof.
+COUNTED, FEWEST = "parameters", 10_000
 #: What an allocator may ask for beyond a tensor, in bytes.
 ROUNDED = 2 << 20
 
@@ -55,8 +57,14 @@ def _fitting(text: str, requested: Size) -> Iterator[PrintedTensor]:
         shape = tuple(int(side) for side in re.findall(r"\d+", match[kind]))
         width = element_width(match["element"] or match["type"] or "")
         if any(_may_be(prod(shape) * each, requested) for each in ((width,) if width else (1, 2, 4, 8))):
-            yield PrintedTensor(shape, width, _name_beside(text, match, last))
+            name = _name_beside(text, match, last)
+            yield PrintedTensor(shape, width, name if name or not _is_counted(text, prod(shape)) else COUNTED)
         last = match.end()
+
+
+def _is_counted(text: str, elements: int) -> bool:
+    """Whether a table of layers counts as many parameters."""
+    return elements >= FEWEST and re.search(rf"(?<![\d,])(?:{elements}|{elements:,})(?![\d,])", text) is not None
 
 
 def _may_be(size: int, requested: Size) -> bool:
