@@ -191,7 +191,11 @@ def test_of_an_unknown_model_a_size_names_nothing() -> None:
 
 
 def test_host_failures_are_not_tensors_of_the_card() -> None:
-    assert found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", CROSS_ENTROPY, family="cpu_allocator")) == ()
+    """What the frame makes has its name, in host memory, and no figure or knob of the card's tensors."""
+    (made,) = found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", CROSS_ENTROPY, family="cpu_allocator"))
+    assert (made.group, made.formula, made.exact, dict(made.lowered_by)) == ("host_ram", "", False, {})
+    assert made.tensor.en.endswith(", in host memory")
+    assert found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", family="cpu_allocator")) == ()
 
 
 def test_the_table_is_sound() -> None:
@@ -290,7 +294,8 @@ def test_an_engine_has_no_tensor_of_a_trainer_and_a_trainer_none_of_an_engine() 
     """The same figure in the same frame is read by whose request it is; of sequences that nobody counts, the round number that fits."""
     unsaid = found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.74 GiB", "init", SAMPLER, role="engine"))[0]
     assert (unsaid.key, unsaid.numbers) == ("ledger.t_engine_sort", "12*1024*152064")
-    assert not found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.60 GiB", "init", SAMPLER, role="engine"))
+    (shown,) = found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.60 GiB", "init", SAMPLER, role="engine"))
+    assert (shown.key, shown.by_frame, shown.exact) == ("ledger.f_engine_logits", True, False)
     trained = TRL_3172 | {"rollout.max_num_seqs": 1024, "rollout.tensor_parallel": 4}
     assert all(not each.key.startswith("ledger.t_engine") for each in found(trained, event("1.74 GiB", "loss", CROSS_ENTROPY)))
     served = found(SERVED, event("1.74 GiB", "loss", SAMPLER, role="engine"))

@@ -26,9 +26,6 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
     for tensor in entries:
         if event.requested is not None and any(_overlaps(book, name, event) for name in tensor.equals):
             return _attribution(tensor, event, index, event.requested.bytes, None)
-    said = next((tensor for tensor in entries if any(re.search(pattern, event.lines) for pattern in tensor.says)), None) if event.lines else None
-    if said is not None and event.requested is not None:
-        return _attribution(said, event, index, event.requested.bytes, None)
     for printed in event.printed:
         width = next((width for width in ((printed.width,) if printed.width else WIDTHS) if _prints(book, printed.elements * width, event)), 0)
         text = _described(printed)
@@ -36,6 +33,12 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
         if tensor is not None:
             return _attribution(tensor, event, index, printed.elements * width, (*printed.shape, width))
     return None
+
+
+def said_tensor(event: Event, index: int) -> Attribution | None:
+    """What the words of the message, or of the lines below it, say that was asked for."""
+    said = next((tensor for tensor in printed_tensors() if any(re.search(pattern, event.lines) for pattern in tensor.says)), None)
+    return _attribution(said, event, index, event.requested.bytes, None) if said is not None and event.requested is not None else None
 
 
 def _described(printed: PrintedTensor) -> str:

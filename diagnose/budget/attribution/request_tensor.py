@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from diagnose import catalogue, families
+from diagnose import catalogue, families, rule_files
 from diagnose.budget.attribution.match_chance import BAR, Trial
-from diagnose.budget.attribution.printed_tensor import printed_tensor
+from diagnose.budget.attribution.printed_tensor import printed_tensor, said_tensor
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
     Query,
@@ -50,8 +50,9 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     requested = event.requested
     if (printed := printed_tensor(book, event, index)) is not None:
         return (printed,)
+    said = said_tensor(event, index) if event.lines else None
     if not families.of(event.family).allocator:
-        return tuple(_shown_on_host(event, index))
+        return (said,) if said is not None else tuple(_shown_on_host(event, index))
     kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
     if not kinds:
         return ()
@@ -62,7 +63,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         for kind in kinds
     ]
     best = max(answers, key=_evidence_weight)
-    return tuple(best)
+    return (said, *best) if said is not None and not (best and best[0].named) else tuple(best)
 
 
 def _books_with_a_shape(book: FactBook) -> list[FactBook]:
@@ -146,7 +147,7 @@ def _shown_on_host(event: Event, index: int) -> list[Attribution]:
             event=index,
             key=f"ledger.{made.key}",
             tensor=phrase("ledger.host_tensor", tensor=_name_by_frame(made, event)),
-            group=ON_HOST,
+            group=rule_files.table("vocabulary")["fills_host"][0],
             formula="",
             numbers="",
             bytes=size,
@@ -160,8 +161,6 @@ def _shown_on_host(event: Event, index: int) -> list[Attribution]:
     ]
 
 
-#: The group of whatever lies in host memory.
-ON_HOST = "host_ram"
 #: Row lengths that people set: powers of two.
 ROUND_LENGTHS = tuple(1 << power for power in range(9, 21))
 

@@ -307,11 +307,12 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
 
 
 def _own_lines(placed: PlacedMessage) -> str:
-    """The line of a request and the few below it; "" where torch asked, whose words name no buffer."""
-    if placed.message.figures.get("requested") is None or families.of(placed.message.family).allocator:
+    """The line of a request and the few below it; of torch, whose words name no buffer, what stands before them."""
+    if placed.message.figures.get("requested") is None:
         return ""
     start = placed.page.starts[placed.index]
-    return placed.page.excerpt.raw[start : start + OWN_LINES].decode("utf-8", "replace")
+    end = placed.offset - placed.page.excerpt.offset if families.of(placed.message.family).allocator else start + OWN_LINES
+    return placed.page.excerpt.raw[max(start, end - OWN_LINES) : end].decode("utf-8", "replace")
 
 
 def _source_line(placed: PlacedMessage) -> str:
