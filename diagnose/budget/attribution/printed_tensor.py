@@ -26,12 +26,13 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
     for tensor in entries:
         if event.requested is not None and any(_overlaps(book, name, event) for name in tensor.equals):
             return _attribution(tensor, event, index, event.requested.bytes, None)
-    for printed in event.printed:
-        width = next((width for width in ((printed.width,) if printed.width else WIDTHS) if _prints(book, printed.elements * width, event)), 0)
-        text = _described(printed)
-        tensor = next((tensor for tensor in entries if any(re.search(pattern, text) for pattern in tensor.printed)), None) if width else None
-        if tensor is not None:
-            return _attribution(tensor, event, index, printed.elements * width, (*printed.shape, width))
+    for shape in event.printed:
+        widths = (shape.width,) if shape.width else WIDTHS
+        width = next((width for width in widths if _prints(book, shape.elements * width, event)), 0)
+        text = _described(shape)
+        named = next((tensor for tensor in entries if any(re.search(pattern, text) for pattern in tensor.printed)), None)
+        if width and named is not None:
+            return _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
     return None
 
 

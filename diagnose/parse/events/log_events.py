@@ -180,7 +180,15 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
     words = (line_start + line_rest).strip()
     warned = grammar == "device_oom" and _WARNING.search(line_start) is not None
     placed = PlacedMessage(
-        message, page, offset, (source, offset), prefix, exception, words, warned, line_start if "\n" in line_start or 'File "' in line_start else ""
+        message,
+        page,
+        offset,
+        (source, offset),
+        prefix,
+        exception,
+        words,
+        warned,
+        line_start if "\n" in line_start or 'File "' in line_start else "",
     )
     placed.torn = own is None
     placed.evidence.append(page.witness(offset - _exception_width(page, offset, exception)))

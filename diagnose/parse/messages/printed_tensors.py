@@ -75,7 +75,7 @@ def _name_beside(text: str, match: re.Match[str], last: int) -> str:
     """The name of the operation that makes a tensor; "" where none stands beside it."""
     if match["buffer"]:
         names = list(_BEFORE.finditer(text[max(last, match.start() - BESIDE) : match.start()]))
-        return next((name[1] or name[2] for name in reversed(sorted(names, key=lambda name: bool(name[1])))), "")
+        return next((name[1] or name[2] for name in sorted(names, key=lambda name: bool(name[1]), reverse=True)), "")
     name = _BEHIND.search(text[match.end() : match.end() + BESIDE]) if match["shape"] else None
     return next(filter(None, name.groups()), "") if name else ""
 

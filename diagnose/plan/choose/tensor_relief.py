@@ -82,7 +82,9 @@ def verdict(job: Job) -> Verdict | None:
         return None
     wanting = vocabulary.having("needs_evidence")
     if job.regime not in LEARNING:  # whoever learns from images takes fewer at once first
-        wanting = wanting - frozenset(word for word in wanting if KNOBS_OF_IMAGES.intersection(rule_files.table("vocabulary")["acts_on"].get(word, ())))
+        wanting = wanting - frozenset(
+            word for word in wanting if KNOBS_OF_IMAGES.intersection(rule_files.table("vocabulary")["acts_on"].get(word, ()))
+        )
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
     words = tuple(sorted(reliefs, key=lambda word: -reliefs[word]))
