@@ -45,7 +45,8 @@ def relief(rule: Rule, changes: Mapping[str, Value], job: Job) -> float | None:
         return None
     if any(knob in tensor.avoided_by for knob in knobs):
         return 1.0
-    left = IN_HAND if tensor.kept_by_layers and any(knob in KEEPS_LESS for knob in knobs) else 1.0
+    keeps_less = KEEPS_LESS[:1] if tensor.by_frame else KEEPS_LESS  # of a model that nobody knows nothing tells what its layers keep
+    left = IN_HAND if tensor.kept_by_layers and any(knob in keeps_less for knob in knobs) else 1.0
     parts = [_left(tensor, knob, changes.get(knob), job) for knob in knobs]
     left *= prod(parts) if changes else min(parts)  # of advice by hand one knob is followed
     return max(0.0, 1 - left)
