@@ -52,7 +52,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         return (printed,)
     said = said_tensor(event, index) if event.lines else None
     if not families.of(event.family).allocator:
-        return (said,) if said is not None else tuple(_shown_on_host(event, index))
+        return (said,) if said is not None else tuple(_shown_without_allocator(event, index))
     kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
     if not kinds:
         return ()
@@ -134,20 +134,22 @@ def _name_by_frame(shown: Tensor, event: Event) -> Text:
     return phrase(f"ledger.{shown.key}", left=same(left[1] if left else ""))
 
 
-def _shown_on_host(event: Event, index: int) -> list[Attribution]:
-    """What the frames of a refused request of host memory make. Nothing of it follows from the settings of a card."""
-    if families.of(event.family).memory != "host" or not event.shows_source:
+def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
+    """What the frames of a request make that went past torch's allocator of a card: in host memory, of which nothing follows from the
+    settings of a card, or on a card by another library."""
+    if not event.shows_source or families.of(event.family).engine:  # an engine's own check asks for no tensor
         return []
     made = next((tensor for tensor in tensors() if not (tensor.bytes or tensor.when) and tensor.agrees(event)), None)
     if made is None or event.requested is None:
         return []
-    size = event.requested.bytes
+    name, size = _name_by_frame(made, event), event.requested.bytes
+    on_host = families.of(event.family).memory == "host"
     return [
         Attribution(
             event=index,
             key=f"ledger.{made.key}",
-            tensor=phrase("ledger.host_tensor", tensor=_name_by_frame(made, event)),
-            group=rule_files.table("vocabulary")["fills_host"][0],
+            tensor=phrase("ledger.host_tensor", tensor=name) if on_host else name,
+            group=rule_files.table("vocabulary")["fills_host"][0] if on_host else made.group,
             formula="",
             numbers="",
             bytes=size,
@@ -157,6 +159,7 @@ def _shown_on_host(event: Event, index: int) -> list[Attribution]:
             agrees=True,
             shown=True,
             by_frame=True,
+            lowered_by={} if on_host else dict(made.lowered),
         )
     ]
 

@@ -73,7 +73,7 @@ def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
     for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
             return _marked_line(page, at)
-        if text.strip():
+        if text.strip(" ^~"):
             return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
 

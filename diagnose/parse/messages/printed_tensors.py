@@ -1,5 +1,5 @@
-"""Tensors whose shape a log prints beside a failed request: messages of TensorFlow and numpy, the buffers of an XLA program, and shapes
-that people print."""
+"""Tensors whose shape a log prints beside a failed request: messages of TensorFlow and numpy, the buffers of an XLA program or of
+torch's compiled code, and shapes that people print."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ BEFORE, BEHIND, BESIDE = 6000, 12000, 1200
 MOST = 4
 #: The name of a tensor that has as many elements as a layer has parameters; fewer than so many are no proof.
 COUNTED, FEWEST = "parameters", 10_000
+#: That of a buffer of torch's compiled code.
+COMPILED = "empty_strided"
 #: What an allocator may ask for beyond a tensor, in bytes.
 ROUNDED = 2 << 20
 
@@ -28,11 +30,15 @@ _SIDES = r"\d{1,12}(?:, ?\d{1,12}){0,7},?"
 _SHAPE = lazy_compile(
     rf"torch\.Size\(\[(?P<size>{_SIDES})\]\)"
     rf"|\b(?P<element>bf16|[fsuc]\d{{1,3}}|pred)\[(?P<buffer>{_SIDES})\]"
+    rf"|empty_strided(?:_\w{{1,10}})?\(\((?P<strided>{_SIDES})\), \([\d, ]{{0,120}}\)"
+    r"(?:, device=[^,\n]{1,40})?, (?:dtype=)?torch\.(?P<made>\w{1,20})"
     rf"|[Ss]hape ?[:=]? ?[\[(](?P<shape>{_SIDES})[\])](?:(?:,| and) (?:data )?d?type[:= ] ?(?P<type>\w{{1,20}}))?"
 )
-_HINTS = (b"torch.Size(", b"hape[", b"hape [", b"hape (", b"hape=", b"hape: ", b"hape:[", b"hape:(")
+_HINTS = (b"torch.Size(", b"hape[", b"hape [", b"hape (", b"hape=", b"hape: ", b"hape:[", b"hape:(", b"empty_strided")
 #: The operation that makes it: TensorFlow's stands behind the shape, XLA's before it.
 _BEHIND = lazy_compile(r"\{\{node ([^\s}]{1,300})\}\}|\[\[Node: ([^\s=]{1,300}) ?=|\[Op:(\w{1,60})\]")
+#: Where it names none, the file of TensorFlow's kernel that asked.
+_KERNEL = lazy_compile(r"failed at (\w{1,60})\.(?:cc|h)\b[^\n]{0,200}$")
 _BEFORE = lazy_compile(r'op_name="([^"\n]{1,600})"|XLA Label: (\S{1,60})')
 _WORDS = {"float": 4, "double": 8, "half": 2, "bool": 1, "pred": 1, "object": 8}
 _BITS = lazy_compile(r"(?:b?f|float|bfloat|s|u|q?u?int|c|complex)(8|16|32|64|128)$")
@@ -53,9 +59,9 @@ def shapes_beside(page: Page, offset: int, requested: Size | None) -> tuple[Prin
 def _fitting(text: str, requested: Size) -> Iterator[PrintedTensor]:
     last = 0
     for match in _SHAPE.finditer(text):
-        kind = next(group for group in ("size", "buffer", "shape") if match[group])
+        kind = next(group for group in ("size", "buffer", "shape", "strided") if match[group])
         shape = tuple(int(side) for side in re.findall(r"\d+", match[kind]))
-        width = element_width(match["element"] or match["type"] or "")
+        width = element_width(match["element"] or match["type"] or match["made"] or "")
         if any(_may_be(prod(shape) * each, requested) for each in ((width,) if width else (1, 2, 4, 8))):
             name = _name_beside(text, match, last)
             yield PrintedTensor(shape, width, name if name or not _is_counted(text, prod(shape)) else COUNTED)
@@ -76,8 +82,11 @@ def _name_beside(text: str, match: re.Match[str], last: int) -> str:
     if match["buffer"]:
         names = list(_BEFORE.finditer(text[max(last, match.start() - BESIDE) : match.start()]))
         return next((name[1] or name[2] for name in sorted(names, key=lambda name: bool(name[1]), reverse=True)), "")
+    if match["strided"]:
+        return COMPILED
     name = _BEHIND.search(text[match.end() : match.end() + BESIDE]) if match["shape"] else None
-    return next(filter(None, name.groups()), "") if name else ""
+    kernel = _KERNEL.search(text[max(last, match.start() - BESIDE) : match.start()])
+    return next(filter(None, name.groups()), "") if name else kernel[1] if kernel else ""
 
 
 def element_width(name: str) -> int:
