@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book, event, size
+from checkout import ROOT
 from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose import families, rule_files
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.attribution.tensor_table import CONDITIONS, tensors
+from diagnose.budget.attribution.tensor_table import CONDITIONS, every_tensor
 from diagnose.budget.model.allocator import CUDA, OWN, block, is_ambiguous_block, prints_as, window
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.ledger import Attribution
@@ -201,12 +204,20 @@ def test_host_failures_are_not_tensors_of_the_card() -> None:
 def test_the_table_is_sound() -> None:
     """Every entry has a name in both languages, formulas that parse, conditions and phases that exist."""
     phrases, phases = rule_files.table("phrases")["ledger"], rule_files.table("vocabulary")["phase"]
-    for tensor in tensors():
+    for tensor in every_tensor():
         assert {"en", "zh"} <= set(phrases[tensor.key])
         assert set(tensor.when) <= set(CONDITIONS)
         assert set(tensor.phases) <= set(phases)
         assert all(formula(symbols).names for symbols in tensor.bytes)
+        assert tensor.bytes or tensor.at or tensor.within or tensor.printed or tensor.says or tensor.equals
     assert "data.tokens_in_batch" in names()
+
+
+def test_every_entry_has_its_source() -> None:
+    """The file of the software that makes it; of its release it says no more than where files moved."""
+    entries = [entry for path in (ROOT / "rules" / "tensors").glob("*.yaml") for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    assert {entry["key"] for entry in entries} == {tensor.key for tensor in every_tensor()}
+    assert not [entry["key"] for entry in entries if not re.search(r"\w\.(?:py|cc?|cpp|pyx|cu|h|yaml)\b|\*\.py", entry.get("source", ""))]
 
 
 #: A Qwen2.5 of 72B served on four cards with 1,024 sequences at once, 8,192 tokens per pass (vLLM 0.8's own numbers).
