@@ -68,6 +68,7 @@ def test_a_shape_of_another_size_is_not_what_was_requested() -> None:
     [
         (f"    x = torch.cat([a, b], dim=1)\n{TORCH}", "x = torch.cat([a, b], dim=1)"),
         (f"    y = attend(q, k)\n        ~~~~~~^^^^^^\n{TORCH}", "y = attend(q, k)"),
+        ("    z = z.softmax(-1)\n\ntorch.OutOfMemoryError:\n" + TORCH.partition(": ")[2], "z = z.softmax(-1)"),
         (f"It fails when I start it.\n{TORCH}", ""),
         (f"Epoch 3 of 10\n{TORCH}", ""),
     ],

@@ -33,6 +33,10 @@ _FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = lazy_compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
 
 
+#: The name of an exception whose words stand in the next line.
+_NAMED = lazy_compile(r"\s*(?:\w+\.){0,4}\w*(?:Error|Exception):?\s*$")
+
+
 def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
     """The frames, innermost last, of the list that pybind11 prints below a message; empty without one."""
     frames: list[Frame] = []
@@ -73,7 +77,7 @@ def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
     for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
             return _marked_line(page, at)
-        if text.strip(" ^~"):
+        if text.strip(" ^~") and not _NAMED.match(text):
             return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
 
