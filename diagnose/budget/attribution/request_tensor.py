@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from diagnose import catalogue, families, rule_files
 from diagnose.budget.attribution.match_chance import BAR, Trial
-from diagnose.budget.attribution.printed_tensor import printed_tensor, said_tensor
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
     Query,
@@ -19,6 +18,7 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
+from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
 from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, Span, formula
