@@ -12,7 +12,7 @@ from diagnose.catalogue.cards import (
     sizes_sold,
 )
 from diagnose.catalogue.model_config import model_of_config
-from diagnose.catalogue.models import families, kin, model, params_of_name, unescaped, vocabularies
+from diagnose.catalogue.models import every_vocabulary, families, kin, model, params_of_name, unescaped, vocabularies
 from diagnose.catalogue.shape import Experts, Latent, Model, Vision
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "cards_named",
     "cards_of_capacity",
     "cards_of_class",
+    "every_vocabulary",
     "families",
     "kin",
     "model",

@@ -59,6 +59,12 @@ def vocabularies(family: str) -> frozenset[int]:
     return frozenset(_index()["vocabularies"].get(family, ()))
 
 
+@cache
+def every_vocabulary() -> frozenset[int]:
+    """The vocabulary sizes of all known models that are no power of two, as the sides of other tensors are."""
+    return frozenset(size for family in families() for size in vocabularies(family) if size & (size - 1))
+
+
 def families() -> frozenset[str]:
     """The architectures of all known models."""
     return frozenset(_index()["vocabularies"])

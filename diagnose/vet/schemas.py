@@ -635,6 +635,8 @@ class Vocabulary(Row):
     fills_card: list[str]
     causes_of_training: list[str]
     acts_on: dict[str, list[str]]
+    of_torch: list[str]
+    one_at_once: dict[str, list[str]]
     meaning: dict[str, str]
 
 
@@ -1147,7 +1149,7 @@ class Tensor(Row):
     group: str
     source: str
     bytes: list[str] = []
-    phases: list[str]
+    phases: list[str] = []
     at: list[str] = []
     within: list[str] = []
     when: list[str] = []
@@ -1160,6 +1162,10 @@ class Tensor(Row):
     lowered: dict[str, int] = {}
     framed: bool = False
     kept: bool = False
+    printed: list[str] = []
+    says: list[str] = []
+    equals: list[str] = []
+    memory: Literal["card", "host"] = "card"
 
 
 class LossWhen(Row):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
+import yaml
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book, event, size
+from checkout import ROOT
 from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
 
 from diagnose import families, rule_files
 from diagnose.budget.attribution.request_tensor import attribute
-from diagnose.budget.attribution.tensor_table import CONDITIONS, tensors
+from diagnose.budget.attribution.tensor_table import CONDITIONS, every_tensor
 from diagnose.budget.model.allocator import CUDA, OWN, block, is_ambiguous_block, prints_as, window
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.ledger import Attribution
@@ -191,18 +194,30 @@ def test_of_an_unknown_model_a_size_names_nothing() -> None:
 
 
 def test_host_failures_are_not_tensors_of_the_card() -> None:
-    assert found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", CROSS_ENTROPY, family="cpu_allocator")) == ()
+    """What the frame makes has its name, in host memory, and no figure or knob of the card's tensors."""
+    (made,) = found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", CROSS_ENTROPY, family="cpu_allocator"))
+    assert (made.group, made.formula, made.exact, dict(made.lowered_by)) == ("host_ram", "", False, {})
+    assert made.tensor.en.endswith(", in host memory")
+    assert found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", family="cpu_allocator")) == ()
 
 
 def test_the_table_is_sound() -> None:
     """Every entry has a name in both languages, formulas that parse, conditions and phases that exist."""
     phrases, phases = rule_files.table("phrases")["ledger"], rule_files.table("vocabulary")["phase"]
-    for tensor in tensors():
+    for tensor in every_tensor():
         assert {"en", "zh"} <= set(phrases[tensor.key])
         assert set(tensor.when) <= set(CONDITIONS)
         assert set(tensor.phases) <= set(phases)
         assert all(formula(symbols).names for symbols in tensor.bytes)
+        assert tensor.bytes or tensor.at or tensor.within or tensor.printed or tensor.says or tensor.equals
     assert "data.tokens_in_batch" in names()
+
+
+def test_every_entry_has_its_source() -> None:
+    """The file of the software that makes it; of its release it says no more than where files moved."""
+    entries = [entry for path in (ROOT / "rules" / "tensors").glob("*.yaml") for entry in yaml.safe_load(path.read_text(encoding="utf-8"))]
+    assert {entry["key"] for entry in entries} == {tensor.key for tensor in every_tensor()}
+    assert not [entry["key"] for entry in entries if not re.search(r"\w\.(?:py|cc?|cpp|pyx|cu|h|yaml)\b|\*\.py", entry.get("source", ""))]
 
 
 #: A Qwen2.5 of 72B served on four cards with 1,024 sequences at once, 8,192 tokens per pass (vLLM 0.8's own numbers).
@@ -290,7 +305,8 @@ def test_an_engine_has_no_tensor_of_a_trainer_and_a_trainer_none_of_an_engine() 
     """The same figure in the same frame is read by whose request it is; of sequences that nobody counts, the round number that fits."""
     unsaid = found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.74 GiB", "init", SAMPLER, role="engine"))[0]
     assert (unsaid.key, unsaid.numbers) == ("ledger.t_engine_sort", "12*1024*152064")
-    assert not found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.60 GiB", "init", SAMPLER, role="engine"))
+    (shown,) = found({"model": "Qwen/Qwen2.5-72B-Instruct"}, event("1.60 GiB", "init", SAMPLER, role="engine"))
+    assert (shown.key, shown.by_frame, shown.exact) == ("ledger.f_engine_logits", True, False)
     trained = TRL_3172 | {"rollout.max_num_seqs": 1024, "rollout.tensor_parallel": 4}
     assert all(not each.key.startswith("ledger.t_engine") for each in found(trained, event("1.74 GiB", "loss", CROSS_ENTROPY)))
     served = found(SERVED, event("1.74 GiB", "loss", SAMPLER, role="engine"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from diagnose import catalogue
+from diagnose import catalogue, families, rule_files
 from diagnose.budget.attribution.match_chance import BAR, Trial
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
@@ -17,6 +18,7 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
+from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
 from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, Span, formula
@@ -43,9 +45,14 @@ PASS_BAR = 0.05
 def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
     """The tensors whose block prints as the request, best first: frame and phase fit, then products of known dimensions, then lengths
     solved from the request. Empty for 2.00 and 20.00 MiB, which any small tensor asks for."""
-    if event.requested is None or not event.family.startswith("torch"):
+    if event.requested is None:
         return ()
     requested = event.requested
+    if (printed := printed_tensor(book, event, index)) is not None:
+        return (printed,)
+    said = said_tensor(event, index) if event.lines else None
+    if not families.of(event.family).allocator:
+        return (said,) if said is not None else tuple(_shown_without_allocator(event, index))
     kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
     if not kinds:
         return ()
@@ -56,7 +63,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         for kind in kinds
     ]
     best = max(answers, key=_evidence_weight)
-    return tuple(best)
+    return (said, *best) if said is not None and not (best and best[0].named) else tuple(best)
 
 
 def _books_with_a_shape(book: FactBook) -> list[FactBook]:
@@ -97,11 +104,12 @@ def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query,
     if shown is None or (found and (found[0].agrees or found[0].group == shown.group)):
         return []
     size = request.requested.bytes
+    own = "engine" in shown.when or job.role.name != "engine"  # an engine has other knobs than the trainer's
     return [
         Attribution(
             event=index,
             key=f"ledger.{shown.key}",
-            tensor=phrase(f"ledger.{shown.key}"),
+            tensor=_name_by_frame(shown, request.event),
             group=shown.group,
             formula="",
             numbers="",
@@ -112,8 +120,46 @@ def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query,
             agrees=True,
             shown=True,
             by_frame=True,
-            lowered_by=of_this_pass(dict(shown.lowered), job, _rows_knob(job, request.event, scoring=False)),
-            avoided_by=shown.avoided,
+            lowered_by=of_this_pass(dict(shown.lowered), job, _rows_knob(job, request.event, scoring=False)) if own else {},
+            avoided_by=shown.avoided if own else (),
+            kept_by_layers=shown.kept and own and is_kept_for_backward(job, request.event),
+        )
+    ]
+
+
+def _name_by_frame(shown: Tensor, event: Event) -> Text:
+    """The name of what a frame makes, and of the variable that it goes to."""
+    statement = event.frames[-1].statement if event.frames else event.source_line
+    left = re.match(r"(?:self\.)?(\w{1,40}) ?[-+*/@]?=(?!=)", statement)
+    return phrase(f"ledger.{shown.key}", left=same(left[1] if left else ""))
+
+
+def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
+    """What the frames of a request make that went past torch's allocator of a card: in host memory, of which nothing follows from the
+    settings of a card, or on a card by another library."""
+    if not event.shows_source or families.of(event.family).engine:  # an engine's own check asks for no tensor
+        return []
+    made = next((tensor for tensor in tensors() if not (tensor.bytes or tensor.when) and tensor.agrees(event)), None)
+    if made is None or event.requested is None:
+        return []
+    name, size = _name_by_frame(made, event), event.requested.bytes
+    on_host = families.of(event.family).memory == "host"
+    return [
+        Attribution(
+            event=index,
+            key=f"ledger.{made.key}",
+            tensor=phrase("ledger.host_tensor", tensor=name) if on_host else name,
+            group=rule_files.table("vocabulary")["fills_host"][0] if on_host else made.group,
+            formula="",
+            numbers="",
+            bytes=size,
+            block_bytes=size,
+            exact=False,
+            coincidence=0,
+            agrees=True,
+            shown=True,
+            by_frame=True,
+            lowered_by={} if on_host else dict(made.lowered),
         )
     ]
 
@@ -124,7 +170,7 @@ ROUND_LENGTHS = tuple(1 << power for power in range(9, 21))
 
 def _known_numbers(job: Setup, values: dict[str, Number], event: Event) -> list[dict[str, Number]]:
     """The numbers that are set; where no traceback says which forward it was, those of scoring too."""
-    scoring_job = None if event.frames else job_for_scoring(job)
+    scoring_job = None if event.shows_source else job_for_scoring(job)
     return [values] if scoring_job is None else [values, {**values, **scoring_job.values}]
 
 
@@ -133,13 +179,14 @@ def _guessed_lengths(values: dict[str, Number], event: Event) -> list[dict[str, 
     force."""
     rows = values.get("B")
     rows = rows if isinstance(rows, int) else 1
-    return [] if event.frames else [{**values, "B": rows, "s": length, "T": rows * length} for length in ROUND_LENGTHS]
+    return [] if event.shows_source else [{**values, "B": rows, "s": length, "T": rows * length} for length in ROUND_LENGTHS]
 
 
 def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:
-    """Sort key of an allocator's attributions: traceback and settings agree, then traceback alone, then any attribution."""
+    """Sort key of an allocator's attributions: traceback and settings agree, then traceback alone, then any attribution, where a frame
+    has to do without a formula too."""
     best = attributions[0] if attributions else None
-    agrees = best is not None and best.agrees
+    agrees = best is not None and best.agrees and not best.by_frame
     return (agrees and best is not None and not best.solved and not best.against, agrees, best is not None)
 
 
@@ -164,7 +211,7 @@ def _find_candidates(trial: Trial, request: Query) -> list[Candidate]:
         lengths += [candidate for tensor in chosen for candidate in solve_length(tensor, values, request)]
         lengths += [candidate for tensor in chosen if tensor.solve == "n" for candidate in solve_patches(tensor, values, request)]
         lengths += [candidate for tensor in chosen if tensor.solve == "p" for candidate in solve_padded(tensor, values, request)]
-        if request.event.frames and not any(
+        if request.event.shows_source and not any(
             request.agrees(candidate.tensor) for candidate in (*lengths, *matches)
         ):  # a cap that is not enforced
             free = {name: value for name, value in values.items() if name != "s"}
@@ -246,7 +293,7 @@ def _job_of_phase(job: Setup, event: Event) -> Setup:
 def _sort_key(candidate: Candidate, request: Query) -> tuple[bool, bool, bool, bool, bool]:
     """Candidates that frame and phase support first, then those of the configured element width; without frames a whole product
     before one that leaves a token out."""
-    shifted = not request.event.frames and "(s - 1)" in candidate.symbols
+    shifted = not request.event.shows_source and "(s - 1)" in candidate.symbols
     return (not request.agrees(candidate.tensor), candidate.against is True, candidate.solved, not request.fits(candidate.tensor), shifted)
 
 
@@ -352,7 +399,7 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         chance=luck,
         coincidence=others,
         agrees=agrees,
-        shown=agrees and bool(request.event.frames),
+        shown=agrees and bool(request.event.shows_source),
         at_least=candidate.tensor.at_least,
         tokens=candidate.tokens,
         solved=candidate.solved,
@@ -369,7 +416,8 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
 
 def _rows_knob(job: Setup, event: Event, scoring: bool) -> str:
     """What sets the rows of the failed pass."""
-    if event.phase == "eval" or job.role.predicts:
+    generates = event.phase == "generation" and job.stage not in table()["rollouts"]
+    if event.phase == "eval" or job.role.predicts or generates:
         return "eval.batch_size"
     return scoring_rows(job.book) if scoring or failed_while_scoring(job.book) else "train.micro_batch_size"
 

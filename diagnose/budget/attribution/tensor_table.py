@@ -28,6 +28,8 @@ KINDS = (
     "generation",
     "engine",
     "frames",
+    "statements",
+    "printed",
 )
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
@@ -37,8 +39,9 @@ WIDTHS = ("2", "4")
 class Tensor:
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
-    none); `avoided`: knobs that do without such a tensor; `lowered`: those that lower one without a formula, with their powers; `framed`:
-    only where a frame shows it; `kept`: every layer keeps one for its backward pass."""
+    none); `printed`, `says`, `equals`, `memory`: of a tensor that the log itself tells of; `avoided`: knobs that do without such a tensor;
+    `lowered`: those that lower one without a formula, with their powers; `framed`: only where a frame shows it; `kept`: every layer keeps
+    one for its backward pass."""
 
     key: str
     group: str
@@ -56,6 +59,10 @@ class Tensor:
     lowered: Mapping[str, int]
     framed: bool
     kept: bool
+    printed: tuple[str, ...]
+    says: tuple[str, ...]
+    equals: tuple[str, ...]
+    memory: str
 
     def width(self, symbols: str) -> int | None:
         """Bytes per element in one of its formulas (the first number, 2 or 4), where these follow the run's precision."""
@@ -67,14 +74,16 @@ class Tensor:
 
     def frame_fits(self, event: Event) -> bool:
         """Whether the traceback shows this tensor being allocated: a pattern in the innermost frame, and one in any frame."""
-        if not event.frames:
-            return False
         lines = ["{}:{}|{}".format(frame.file.replace("\\", "/"), frame.function, frame.statement) for frame in event.frames]
+        if event.source_line:
+            lines = [f":|{event.source_line}"]
+        if not lines:
+            return False
         return (not self.at or _any_line_matches(self.at, lines[-1:])) and (not self.within or _any_line_matches(self.within, lines))
 
     def agrees(self, event: Event) -> bool:
         """Frame and phase fit; without a traceback the phase alone must."""
-        if not event.frames:
+        if not event.frames and not event.source_line:
             return event.phase in self.phases and event.phase != "unknown"
         return self.phase_fits(event.phase) and self.frame_fits(event)
 
@@ -96,14 +105,25 @@ def _expand_widths(formulas: list[str]) -> tuple[str, ...]:
 
 
 @cache
+def printed_tensors() -> tuple[Tensor, ...]:
+    """The entries of tensors whose shape or size the log prints."""
+    return tuple(tensor for tensor in every_tensor() if tensor.printed or tensor.equals or tensor.says)
+
+
+@cache
 def tensors() -> tuple[Tensor, ...]:
-    """All entries of the table."""
+    """The entries of tensors that are known by their formula or their frames."""
+    return tuple(tensor for tensor in every_tensor() if not (tensor.printed or tensor.equals or tensor.says))
+
+
+@cache
+def every_tensor() -> tuple[Tensor, ...]:
     return tuple(
         Tensor(
             entry["key"],
             entry["group"],
             _expand_widths(entry.get("bytes", [])),
-            tuple(entry["phases"]),
+            tuple(entry.get("phases", ())),
             tuple(entry.get("at", ())),
             tuple(entry.get("within", ())),
             tuple(entry.get("when", ())),
@@ -116,6 +136,10 @@ def tensors() -> tuple[Tensor, ...]:
             entry.get("lowered", {}),
             bool(entry.get("framed", False)),
             bool(entry.get("kept", False)),
+            tuple(entry.get("printed", ())),
+            tuple(entry.get("says", ())),
+            tuple(entry.get("equals", ())),
+            entry.get("memory", "card"),
         )
         for kind in KINDS
         for entry in rule_files.table("tensors")[kind]
@@ -181,8 +205,10 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     """Whether this run may have such a tensor. An unknown release excludes nothing; other conditions that nobody states need the
     traceback."""
     engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
-    if (tensor.group == "logits" and job.role.headless) or (not tower and ("engine" in tensor.when) != engine):
-        return False  # engines encode images as trainers do
+    if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when and not engine):
+        return False
+    if engine and tensor.bytes and not tower and "engine" not in tensor.when:
+        return False  # engines encode images as trainers do; what a frame alone tells holds for any program
     if tensor.framed and not tensor.frame_fits(event):
         return False
     if job.book.word("log.doing") == "encode_images" and not engine and not tower:

@@ -18,7 +18,7 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
         return []
     rows, cap = values.get("B"), values.get("s")
     unsaid = not isinstance(rows, int)
-    if unsaid and not (query.event.frames and query.agrees(tensor)):
+    if unsaid and not (query.event.shows_source and query.agrees(tensor)):
         return []
     if tensor.solve == "any" or not isinstance(rows, int):  # neither rows nor cap bound what is accumulated over batches
         rows, cap = 1, None
@@ -30,7 +30,7 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
             or "G" in letters
             or query.against(tensor, symbols)
             or (unsaid and "B" in letters and "s*s" not in symbols)
-            or ("s*s" in symbols and "B" not in letters and not (query.event.frames and query.agrees(tensor)))  # any size has a root
+            or ("s*s" in symbols and "B" not in letters and not (query.event.shows_source and query.agrees(tensor)))  # any size has a root
         ):
             continue
         per_token = evaluate_bytes(symbols.replace("(s - 1)", "s"), {**values, "B": rows, "T": 1, "s": 1})
@@ -56,7 +56,7 @@ def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> li
     """A mask or scores of patches by patches, at the number of patches that the request implies; only if larger than the decoder's scores
     can be."""
     decoder = evaluate_bytes("4*B*a*s*s", values)
-    seen = bool(query.event.frames) or decoder is not None
+    seen = bool(query.event.shows_source) or decoder is not None
     if not seen or not query.agrees(tensor) or (decoder is not None and decoder >= query.requested.low):
         return []
     for symbols in tensor.bytes:
@@ -74,7 +74,7 @@ def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
     """Packed sequences padded to the longest: the tensor with as many tokens, padding included, as the request implies. Neither the number
     of sequences nor the longest is known, so nothing bounds it, and a traceback has to show it."""
     per_token = evaluate_bytes(tensor.bytes[0], {**values, "p": 1})
-    if not per_token or not query.event.frames or not query.agrees(tensor):
+    if not per_token or not query.event.shows_source or not query.agrees(tensor):
         return []
     first, last = -(-query.low // per_token), query.high // per_token
     if not 0 < first <= last:
@@ -86,7 +86,7 @@ def solve_padded(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
 def solve_params(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
     """Whole weights, states or a share of them, of a model whose name alone tells about how many parameters it has."""
     about = values.get("P")
-    if not isinstance(about, Span) or not query.fits(tensor) or (query.event.frames and not query.agrees(tensor)):
+    if not isinstance(about, Span) or not query.fits(tensor) or (query.event.shows_source and not query.agrees(tensor)):
         return []
     for symbols in tensor.bytes:
         letters = [letter for letter in ("P", "Pt") if letter in formula(symbols).names]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from diagnose import families, rule_files
 from diagnose.parse.events.attempts import ONLY, Attempt
 from diagnose.parse.frames import partial_traceback, phases, tracebacks
+from diagnose.parse.messages.printed_tensors import shapes_beside
 from diagnose.parse.model.event import Event
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements, lazy_re, mixed_lines, wrapped_messages
@@ -179,7 +180,15 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
     words = (line_start + line_rest).strip()
     warned = grammar == "device_oom" and _WARNING.search(line_start) is not None
     placed = PlacedMessage(
-        message, page, offset, (source, offset), prefix, exception, words, warned, line_start if "\n" in line_start else ""
+        message,
+        page,
+        offset,
+        (source, offset),
+        prefix,
+        exception,
+        words,
+        warned,
+        line_start if "\n" in line_start or 'File "' in line_start else "",
     )
     placed.torn = own is None
     placed.evidence.append(page.witness(offset - _exception_width(page, offset, exception)))
@@ -252,6 +261,7 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
         placed.message.family = pinning
 
 
+OWN_LINES = 800  # bytes
 FIGURES = frozenset(each.name for each in fields(Event))
 
 
@@ -279,6 +289,9 @@ def to_event(placed: PlacedMessage) -> Event:
         phase=_phase(placed),
         other_processes=message.processes,
         frames=trace.frames,
+        source_line=_source_line(placed),
+        lines=_own_lines(placed),
+        printed=shapes_beside(placed.page, placed.offset, message.figures.get("requested")),
         evidence=tuple(placed.evidence),
         **figures,  # type: ignore[arg-type]
     )
@@ -299,6 +312,23 @@ def _role_of_frames(frames: Sequence[Frame]) -> str | None:
         if parts and any(all(lazy_re.matches_pattern(pattern, getattr(frame, part)) for pattern, part in parts) for frame in frames):
             return str(rule["role"])
     return None
+
+
+def _own_lines(placed: PlacedMessage) -> str:
+    """The line of a request and the few below it; of torch, whose words name no buffer, what stands before them."""
+    if placed.message.figures.get("requested") is None:
+        return ""
+    start = placed.page.starts[placed.index]
+    end = placed.offset - placed.page.excerpt.offset if families.of(placed.message.family).allocator else start + OWN_LINES
+    return placed.page.excerpt.raw[max(start, end - OWN_LINES) : end].decode("utf-8", "replace")
+
+
+def _source_line(placed: PlacedMessage) -> str:
+    """The line of source above a message that has no frames; "" where none may be its own."""
+    if placed.trace.frames or families.of(placed.message.family).kill:
+        return ""
+    line = partial_traceback.source_line_above(placed.page, placed.index, placed.prefix)
+    return line if partial_traceback.is_code(line) else ""
 
 
 def _phase(placed: PlacedMessage) -> str:

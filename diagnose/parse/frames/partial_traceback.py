@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LISTED = 200  # frames of a list that are read
 APART = 3  # lines between the message and its list
+LONGEST = 400  # characters of a line of source
 BOXED = 8  # lines of source in a box of rich, and what it shows below
 
 #: pybind11 writes the frames below the words of a Python error that passed through C++, the innermost first.
@@ -25,9 +26,15 @@ _LISTED = lazy_compile(r"\s{1,8}(\S[^()\n]{0,400})\((\d{1,9})\): ([\w.<>]{1,200}
 _EDGE = lazy_compile(r"\s*╰─+╯\s*$")
 _MARKED = lazy_compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*$")
 
+#: A call, an index or an assignment: prose has none without a blank.
+_CODE = lazy_compile(r"\w[(\[]|\w\.\w{1,60}$|\s[-+*/@|&]?=\s|\s@\s")
 _HEAD = lazy_compile(r"Traceback \(most recent call last\):\s*$")
 _FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = lazy_compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
+
+
+#: The name of an exception whose words stand in the next line.
+_NAMED = lazy_compile(r"\s*(?:\w+\.){0,4}\w*(?:Error|Exception):?\s*$")
 
 
 def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
@@ -70,9 +77,14 @@ def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
     for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
             return _marked_line(page, at)
-        if text.strip():
+        if text.strip(" ^~") and not _NAMED.match(text):
             return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
+
+
+def is_code(line: str) -> bool:
+    """Whether a line may be one of source, not of prose or of a log."""
+    return len(line) < LONGEST and _CODE.search(line) is not None and not line.endswith((".", "!", "?", "。"))
 
 
 def _marked_line(page: Page, edge: int) -> str:

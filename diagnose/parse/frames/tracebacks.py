@@ -32,6 +32,9 @@ _PLACE = lazy_compile(
 _CELL = lazy_compile(
     r"\s{0,8}(?:([^\s:\"']+\.py|<ipython-input-[\w-]{1,40}>) in (<?[\w ]+>?)|(?:Cell In|Input In) ?\[(\d+)\], (?:line (\d+)|in ))"
 )
+#: A place in a line that holds the whole traceback, its statements too.
+_IN_ONE = lazy_compile(r'\s*(File "[^"\n]{1,400}", line \d{1,9}, in [\w.<>]{1,200})(?: |$)')
+LONGEST_LINE = 60_000  # characters of it
 _BEGUN = lazy_compile(r'\s{0,40}File "')  # a place, perhaps cut by the width of a console
 _FLUSH = lazy_compile(r'File "[^"]+", line \d+, in [\w.<>]+$')  # a whole place that lost its indentation, and with it the lines below
 _GROUP = lazy_compile(r"^\s{0,40}[|] ")  # the border of an exception group
@@ -73,7 +76,8 @@ def traceback_above(page: Page, index: int, prefix: Prefix, same_line: str = "",
     frames above belong to, whatever head is missing.
     """
     if _PLACE.search(same_line):
-        return Traceback(*_frames([(index, peel(line).text) for line in same_line.split("\n")]))
+        apart = _IN_ONE.sub(r"\n  \1\n    ", same_line) if len(same_line) < LONGEST_LINE else same_line
+        return Traceback(*_frames([(index, peel(line).text) for line in apart.split("\n")]))
     lines: list[tuple[int, str]] = []
     seen_frame, strange, head = False, 0, 0
     task: re.Match[str] | None = None

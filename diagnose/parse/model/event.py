@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import NamedTuple
 
 from diagnose.facts import Witness
@@ -16,6 +17,18 @@ class Frame(NamedTuple):
     line: int
     function: str
     statement: str = ""
+
+
+class PrintedTensor(NamedTuple):
+    """A tensor by its printed shape. `width`: bytes per element, 0 where the log does not name the type; `name`: of what makes it."""
+
+    shape: tuple[int, ...]
+    width: int
+    name: str
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
 
 
 class OtherProcess(NamedTuple):
@@ -65,7 +78,15 @@ class Event:
     current_active: Size | None = None
     other_processes: tuple[OtherProcess, ...] = ()
     frames: tuple[Frame, ...] = ()  # innermost last
+    source_line: str = ""  # above a message without frames
+    lines: str = ""  # its own line and those below it, where the allocator's own words say what it was for
+    printed: tuple[PrintedTensor, ...] = ()  # tensors that may be the request, by the shapes that stand beside it
     consequence_of: int | None = None
     count: int = 1
     members: tuple[Event, ...] = ()
     evidence: tuple[Witness, ...] = field(default=())
+
+    @property
+    def shows_source(self) -> bool:
+        """Whether frames, or the line above the message, show the code that failed."""
+        return bool(self.frames or self.source_line)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from diagnose import rule_files, vocabulary
+from diagnose import families, rule_files, vocabulary
 from diagnose.adapters.schema import framework_tables
 from diagnose.catalogue import sizes_sold
 from diagnose.decide.regime import LEARNING
@@ -57,6 +57,9 @@ def of_another_program(rule: Rule, job: Job) -> Refusal | None:
     """Programs of another regime have it, or another trainer. Remedies of training need a sign that something is trained, or that nobody
     knows the regime and something calls for them; a rule that asks for the regime decides itself."""
     if is_for_another_trainer(rule, job):
+        return Refusal()
+    family = job.book.word("log.family")
+    if family is not None and families.of(family).shared and rule.remedy in vocabulary.having("of_torch"):
         return Refusal()
     regimes = vocabulary.regimes_of(rule.remedy)
     if regimes is None or (job.regime in regimes and (job.trains or not regimes <= LEARNING)):

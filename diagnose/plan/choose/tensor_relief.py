@@ -8,6 +8,7 @@ from math import prod
 
 from diagnose import rule_files, vocabulary
 from diagnose.budget.model.ledger import Attribution
+from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
@@ -30,6 +31,8 @@ ROWS = frozenset(
         *("data.image_pixels", "data.image_size", "data.images_per_sample"),
     )
 )
+SAMPLES = frozenset(("train.max_seq_len", "data.image_pixels", "data.image_size", "data.frames"))
+KNOBS_OF_IMAGES = frozenset(("data.image_pixels", "data.image_size"))
 #: Of the memory in use, the share from which on a tensor says what filled the card, and not only what asked last.
 MUCH = 0.15
 
@@ -42,7 +45,8 @@ def relief(rule: Rule, changes: Mapping[str, Value], job: Job) -> float | None:
         return None
     if any(knob in tensor.avoided_by for knob in knobs):
         return 1.0
-    left = IN_HAND if tensor.kept_by_layers and any(knob in KEEPS_LESS for knob in knobs) else 1.0
+    keeps_less = KEEPS_LESS[:1] if tensor.by_frame else KEEPS_LESS  # of a model that nobody knows nothing tells what its layers keep
+    left = IN_HAND if tensor.kept_by_layers and any(knob in keeps_less for knob in knobs) else 1.0
     parts = [_left(tensor, knob, changes.get(knob), job) for knob in knobs]
     left *= prod(parts) if changes else min(parts)  # of advice by hand one knob is followed
     return max(0.0, 1 - left)
@@ -66,7 +70,7 @@ def _turned(rule: Rule, changes: Mapping[str, Value]) -> tuple[str, ...]:
 def _left(tensor: Attribution, knob: str, after: Value, job: Job) -> float:
     """The part of the tensor that a new value of one knob leaves: half the value, or twice as much, where nobody knows it."""
     power, before = tensor.lowered_by.get(knob, 0.0), job.book.value(knob)
-    if not power:
+    if not power or (before is None and knob in rule_files.table("vocabulary")["one_at_once"].get(job.regime, ())):
         return 1.0
     known = isinstance(after, (int, float)) and isinstance(before, (int, float)) and before > 0 and after > 0
     return float((after / before) ** power) if known else HALF ** abs(power)  # type: ignore[operator]
@@ -78,9 +82,16 @@ def verdict(job: Job) -> Verdict | None:
     if job.identity is None:
         return None
     wanting = vocabulary.having("needs_evidence")
+    if job.regime not in LEARNING:  # whoever learns from images takes fewer at once first
+        wanting = wanting - frozenset(
+            word for word in wanting if KNOBS_OF_IMAGES.intersection(rule_files.table("vocabulary")["acts_on"].get(word, ()))
+        )
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
     words = tuple(sorted(reliefs, key=lambda word: -reliefs[word]))
+    table = rule_files.table("vocabulary")
+    if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and SAMPLES.intersection(job.identity.lowered_by):
+        words = (*words, table["any_sample"])
     leads = any(not cause.also_true for cause in job.judgement.causes)
     tensor, nothing = job.identity, same("")
     return Verdict(TENSOR, tensor.group, "likely", "", None, tensor.tensor, nothing, None, leads, (), words, "") if words else None

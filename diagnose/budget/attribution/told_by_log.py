@@ -1,0 +1,85 @@
+"""The tensor of a failed request where the log prints its shape, or the size of the same thing elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from diagnose import catalogue, families
+from diagnose.budget.attribution.tensor_table import Tensor, printed_tensors
+from diagnose.budget.model.allocator import allocators, is_ambiguous_block, prints_as
+from diagnose.budget.model.ledger import Attribution
+from diagnose.phrases import phrase, same
+
+if TYPE_CHECKING:
+    from diagnose.facts import FactBook
+    from diagnose.parse.model.event import Event, PrintedTensor
+
+#: Bytes per element that are tried where the log does not name a type, the most common first.
+WIDTHS = (4, 2, 8, 1)
+
+
+def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | None:
+    """What the log itself says of the requested tensor; None where nothing that it prints has that size."""
+    memory = "host" if families.of(event.family).memory == "host" else "card"
+    entries = [tensor for tensor in printed_tensors() if tensor.memory == memory]
+    for tensor in entries:
+        if event.requested is not None and any(_overlaps(book, name, event) for name in tensor.equals):
+            return _attribution(tensor, event, index, event.requested.bytes, None)
+    for shape in event.printed:
+        widths = (shape.width,) if shape.width else WIDTHS
+        width = next((width for width in widths if _prints(book, shape.elements * width, event)), 0)
+        text = _described(shape)
+        named = next((tensor for tensor in entries if any(re.search(pattern, text) for pattern in tensor.printed)), None)
+        if width and named is not None:
+            return _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
+    return None
+
+
+def said_tensor(event: Event, index: int) -> Attribution | None:
+    """What the words of the message, or of the lines below it, say that was asked for."""
+    said = next((tensor for tensor in printed_tensors() if any(re.search(pattern, event.lines) for pattern in tensor.says)), None)
+    return _attribution(said, event, index, event.requested.bytes, None) if said is not None and event.requested is not None else None
+
+
+def _described(printed: PrintedTensor) -> str:
+    """Name and shape, and which side is the vocabulary of a known model."""
+    vocabulary = catalogue.every_vocabulary()
+    side = " last" if len(printed.shape) > 1 and printed.shape[-1] in vocabulary else " first" if printed.shape[0] in vocabulary else ""
+    return f"{printed.name} [{','.join(map(str, printed.shape))}]{side}"
+
+
+def _overlaps(book: FactBook, name: str, event: Event) -> bool:
+    size, requested = book.size(name), event.requested
+    return size is not None and requested is not None and size.bytes > 0 and size.low <= requested.high and requested.low <= size.high
+
+
+def _prints(book: FactBook, size: int, event: Event) -> bool:
+    """Whether a tensor of so many bytes would print as the request. Without an allocator that rounds it is the request."""
+    requested = event.requested
+    if requested is None or not families.of(event.family).allocator:
+        return requested is not None and requested.low <= size <= requested.high
+    return any(prints_as(size, requested, kind) and not is_ambiguous_block(requested, kind) for kind in allocators(book, event))
+
+
+def _attribution(tensor: Tensor, event: Event, index: int, size: int, factors: tuple[int, ...] | None) -> Attribution:
+    name = phrase(f"ledger.{tensor.key}")
+    shape = same(" x ".join(f"{side}" for side in factors[:-1])) if factors else None
+    return Attribution(
+        event=index,
+        key=f"ledger.{tensor.key}",
+        tensor=phrase("ledger.tensor_shape", tensor=name, shape=shape) if shape else name,
+        group=tensor.group,
+        formula="",
+        numbers="*".join(map(str, factors)) if factors else "",
+        bytes=size,
+        block_bytes=event.requested.bytes if event.requested else size,
+        exact=False,
+        coincidence=0,
+        agrees=True,
+        chance=0.0,
+        shown=True,
+        by_frame=not factors,
+        lowered_by=dict(tensor.lowered),
+        avoided_by=tensor.avoided,
+    )
