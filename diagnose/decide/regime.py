@@ -72,6 +72,9 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
     for row in rows:
         if "file" in row and event is not None and any(lazy_re.matches_pattern(row["file"], file) for file in frames):
             return Fact("run.program", row["program"], "derived", event.evidence[:2][-1])
+    trainer = book.fact("train.framework")
+    if trainer is not None and any(row["program"] == trainer.value for row in rows):
+        return Fact("run.program", trainer.value, "derived", trainer.witness)
     words = {fact.value: fact.witness for fact in book.all("run.word")}
     texts = [(source.name, source.data[:_SEARCHED]) for source in sources]
     named: dict[str, Fact] = {}
@@ -85,7 +88,7 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
         for word in row.get("words", ()):
             if (name := next((name for name, text in texts if word.encode() in text), None)) is not None:
                 return Fact("run.program", row["program"], "derived", Witness(name, key=word))
-    if known and engine is not None and regime in (*IDLE, "unknown"):
+    if known and engine is not None and regime in IDLE:
         return Fact("run.program", engine.value, "derived", engine.witness)
     return None
 
