@@ -33,7 +33,7 @@ CONFIGURED = (
         "trtllm",
         "ultralytics",
     ),
-    *("vllm", "webui", "yolov5"),
+    *("kohya", "vllm", "webui", "yolov5"),
 )
 #: Nothing that is named.
 NONE = "-"
