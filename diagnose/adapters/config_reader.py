@@ -337,7 +337,9 @@ def _default_facts(
     named = trainer or (framework_tables.table(hint) if hint in framework_tables.names() else None)
     if named is not None:
         facts += defaults(named, setting, settled, only_always=True)
-    for server in dict.fromkeys(start.table.name for start in programs if start.table is not None and start.is_server):
+    servers = [start.table.name for start in programs if start.table is not None and start.is_server]
+    servers += [part.table.name for part in parts if part.table.serves and trainer is None]
+    for server in dict.fromkeys(servers):
         facts += defaults(framework_tables.table(server), setting, settled)
     return facts
 

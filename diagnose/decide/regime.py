@@ -12,7 +12,7 @@ from diagnose import rule_files
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
-from diagnose.facts import Fact, FactBook, Witness, derived_fact
+from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declared
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text import lazy_re
 
@@ -27,6 +27,9 @@ LEARNING, IDLE = frozenset(("train", "rl")), ("infer", "serve", "generate_media"
 
 #: How much of a config or script is searched for words.
 _SEARCHED = 200_000
+
+#: The folders of an environment, whose name is its owner's choice.
+_INSTALLED = lazy_re.lazy_compile(r"^.*(?:site|dist)-packages/")
 
 #: Who says something of the run itself: a default or a conclusion is no evidence.
 _STATED = ("given", "log", "config", "said", "guessed")
@@ -45,6 +48,9 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
     if (program := _program(regime, book, event, sources)) is not None:
         yield program
+        engine = next((row["engine"] for row in _rules()["programs"] if row["program"] == program.value), "")
+        if regime in IDLE and "rollout.engine" not in book and engine in require_declared("rollout.engine").words:
+            yield Fact("rollout.engine", engine, "derived", program.witness)
         if (
             sees := next((row["sees"] for row in _rules()["programs"] if row["program"] == program.value and "sees" in row), None)
         ) is not None:
@@ -56,24 +62,33 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
 
 
 def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Fact | None:
-    """The fact `run.program`: the program of this regime that the traceback shows, else whose words stand in log, page or files (the first
-    row of rules/regimes that fits), else the engine that is known to run."""
+    """The fact `run.program`: the program of this regime that the traceback shows, else the one named first in log or page (of those
+    with one engine the first row of rules/regimes that fits), else whose words stand in files, else the engine that is known to run."""
     engine = book.fact("rollout.engine")
     known = engine is not None and engine.value not in (None, "none", "hf")
-    rows = [row for row in _rules()["programs"] if regime in row["regimes"] and not (known and engine and row["engine"] != engine.value)]
-    frames = [frame.file.replace("\\", "/") for frame in event.frames] if event is not None else []
+    rows = [row for row in _rules()["programs"] if regime in (*row["regimes"], "unknown")]
+    rows = [row for row in rows if not (known and engine and row["engine"] != engine.value)]
+    frames = [_INSTALLED.sub("", frame.file.replace("\\", "/")) for frame in event.frames] if event is not None else []
     for row in rows:
         if "file" in row and event is not None and any(lazy_re.matches_pattern(row["file"], file) for file in frames):
             return Fact("run.program", row["program"], "derived", event.evidence[:2][-1])
+    trainer = book.fact("train.framework")
+    if trainer is not None and any(row["program"] == trainer.value for row in rows):
+        return Fact("run.program", trainer.value, "derived", trainer.witness)
     words = {fact.value: fact.witness for fact in book.all("run.word")}
     texts = [(source.name, source.data[:_SEARCHED]) for source in sources]
+    named: dict[str, Fact] = {}
+    for row in rows:
+        found = next((words[word] for word in row.get("words", ()) if word in words), None)
+        if found is not None:
+            named.setdefault(row["engine"], Fact("run.program", row["program"], "derived", found))
+    if named:
+        return min(named.values(), key=lambda fact: fact.witness.line)
     for row in rows:
         for word in row.get("words", ()):
-            if word in words:
-                return Fact("run.program", row["program"], "derived", words[word])
-            if (named := next((name for name, text in texts if word.encode() in text), None)) is not None:
-                return Fact("run.program", row["program"], "derived", Witness(named, key=word))
-    if known and engine is not None and regime == "serve":
+            if (name := next((name for name, text in texts if word.encode() in text), None)) is not None:
+                return Fact("run.program", row["program"], "derived", Witness(name, key=word))
+    if known and engine is not None and regime in IDLE:
         return Fact("run.program", engine.value, "derived", engine.witness)
     return None
 

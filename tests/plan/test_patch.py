@@ -95,6 +95,13 @@ FILES = {
     "sglang.sh": "python3 -m sglang.launch_server --model-path a/b --mem-fraction-static 0.8 \\\n  --tp-size 2\n",
     "lmdeploy.sh": "lmdeploy serve api_server a/b --session-len 512 \\\n  --tp 2\n",
     "llamacpp.sh": "llama-server -m a.gguf --ctx-size 512 \\\n  --parallel 2\n",
+    "ultralytics.py": "from ultralytics import YOLO\nmodel = YOLO('a.pt')\n"
+    "model.train(\n    data='d.yaml',  # kept\n    imgsz=1280,\n    batch=8,\n)\n",
+    "ultralytics.yaml": "imgsz: 1280\nbatch: 8 # kept\nclose_mosaic: 10\n",
+    "ultralytics.sh": "yolo detect train data=d.yaml \\\n  imgsz=1280 batch=8\n",
+    "yolov5.sh": "python train.py --img 1280 --batch-size 8 \\\n  --data d.yaml --weights a.pt\n",
+    "nnunet.json": '{"configurations": {"3d_fullres": {"batch_size": 4, "patch_size": [64, 64, 64]}}}',
+    "detectron2.yaml": "SOLVER:\n  IMS_PER_BATCH: 8 # kept\nINPUT:\n  MAX_SIZE_TRAIN: 1333\n",
     "tgi.sh": "text-generation-launcher --model-id a/b \\\n  --num-shard 2\n",
     "slime.sh": "python3 train.py --hf-checkpoint a/b --rollout-batch-size 2 \\\n  --rollout-max-response-len 64\n",
     "torchtune.yaml": "model:\n  _component_: torchtune.models.llama3.llama3_8b\n"

@@ -28,7 +28,7 @@ def names_of_programs() -> dict[str, set[str]]:
 def own_names(program: str) -> set[str]:
     if program not in framework_tables.names():
         return set()
-    plain = {key.strip("-").replace("-", "_") for key in framework_tables.known(program)}
+    plain = {part.strip("-").replace("-", "_") for key in framework_tables.known(program) for part in (key, key.rpartition(".")[2])}
     return plain | {f"--{name}" for name in plain} | {f"--{name.replace('_', '-')}" for name in plain}
 
 

@@ -45,6 +45,12 @@ class StartedProgram:
         return self.table is not None and self.table.serves
 
     @property
+    def engine(self) -> str:
+        """The engine of language models that it starts (Ollama's is llama.cpp); empty for other programs, such as those that draw."""
+        keys = self.table.of("rollout.engine") if self.table is not None and self.table.serves else ()
+        return next((key.default for key in keys if key.default), "")
+
+    @property
     def trains(self) -> bool:
         return not self.is_server and (self.table is not None or bool(self.launch.launcher) or self.launch.program.endswith(".py"))
 

@@ -102,12 +102,9 @@ def count_cards(word: Word | None) -> int | None:
 
 def _server_facts(server: StartedProgram, trainers: Sequence[StartedProgram]) -> Iterator[Fact]:
     """The inference server's engine, and whether it shares GPUs with a trainer."""
-    yield Fact(
-        "rollout.engine",
-        server.table.name if server.table else "vllm",
-        server.origin,
-        _witness(server, server.launch.program_at, server.launch.program),
-    )
+    if not server.engine:
+        return
+    yield Fact("rollout.engine", server.engine, server.origin, _witness(server, server.launch.program_at, server.launch.program))
     server_cards = _visible_cards(server)
     for trainer in trainers:
         trainer_cards = _visible_cards(trainer)
@@ -120,7 +117,7 @@ def _server_facts(server: StartedProgram, trainers: Sequence[StartedProgram]) ->
 
 def lone_engine(programs: Sequence[StartedProgram], parts: Iterable[Part], book: FactBook) -> list[Fact]:
     """The role `engine`, if the job starts only inference servers and the log names no role."""
-    server = next((start for start in programs if start.is_server), None)
+    server = next((start for start in programs if start.engine), None)
     trains = any(start.trains for start in programs) or any(part.table.trainer for part in parts)
     if server is None or trains or "log.role" in book or book.word("train.framework") or book.word("train.stage"):
         return []

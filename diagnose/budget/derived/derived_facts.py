@@ -29,6 +29,9 @@ GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
 #: Terms of a group that none of its members keeps: what an optimizer computes with, scores that the softmax replaces.
 PASSING = ("step_", "scores_in_hand")
 
+#: Bits of a weight in AWQ, GPTQ, bnb or Q4_K, scales and zeros included.
+BITS_OF_FOUR = 4.5
+
 #: Terms that appear in the course of backward.
 GRADIENTS = ("gradients", "gradients_sharded", "gradients_whole")
 
@@ -52,6 +55,7 @@ def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tupl
         *implied_facts(book, attributions),
         *missed_savings(book),
         *_tuning_facts(book),
+        *_fewer_bits_facts(book),
         *setting_facts(book),
     ]
     if ledger is not None:
@@ -66,6 +70,20 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     silent = word is not None and "train.finetuning" not in book
     tuning_facts = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
+
+
+def _fewer_bits_facts(book: FactBook) -> list[Fact]:
+    """What weights that are only read take on each card in 16 bits and in 4 (embedding and head keep 16); none where they are quantised."""
+    shape = book.shape("model.shape")
+    if shape is None or book.word("model.quantization") not in (None, "none") or book.word("rollout.quantization") is not None:
+        return []
+    kept, cards = shape.V * shape.h * (1 if shape.tied else 2), book.count("rollout.tensor_parallel") or 1
+    whole, quantised = 2 * shape.params // cards, (2 * kept + (shape.params - kept) * BITS_OF_FOUR // 8) // cards
+    return [
+        derived_fact("rollout.weights_in_16_bits", Size.exactly(whole), "2*P/t_e"),
+        derived_fact("rollout.weights_in_4_bits", Size.exactly(round(quantised)), "(2*embeddings + 4.5/8*(P - embeddings))/t_e"),
+        derived_fact("rollout.saved_by_4_bits", Size.exactly(max(0, whole - round(quantised))), "2*P/t_e - in 4 bits"),
+    ]
 
 
 def _attribution_facts(attributions: tuple[Attribution, ...], book: FactBook) -> list[Fact]:

@@ -1,0 +1,1 @@
+python -s ComfyUI/main.py --windows-standalone-build --highvram --force-fp32

@@ -1,0 +1,1 @@
+python3 /workspace/ComfyUI/main.py --novram --disable-smart-memory --cpu-vae

@@ -1,0 +1,1 @@
+export COMMANDLINE_ARGS="--always-no-vram --cuda-stream"

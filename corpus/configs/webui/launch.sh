@@ -1,0 +1,1 @@
+python stable-diffusion-webui/launch.py --lowvram --opt-sdp-attention --no-half-vae

@@ -1,0 +1,1 @@
+./webui.sh --medvram-sdxl --xformers --no-half-vae

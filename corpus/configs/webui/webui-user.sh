@@ -1,0 +1,2 @@
+#!/bin/bash
+export COMMANDLINE_ARGS="--medvram --no-half --xformers"
