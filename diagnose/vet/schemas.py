@@ -998,6 +998,7 @@ class FactClause(Row):
     against: dict[str, str] = {}
     spelled: dict[str, str] = {}
     k: int = 1
+    weak: bool = False
     least: int = 0
     most: int = 0
     examples: dict[str, Scalar]
@@ -1065,6 +1066,15 @@ class Code(Row):
     lacks: list[str] = Field(min_length=3)
 
 
+class ProseSettings(Row):
+    says: str
+    names: dict[str, list[str]]
+    others: list[str]
+    not_: list[str] = Field(alias="not")
+    lengths: list[str]
+    of_engine: dict[str, str]
+
+
 class Prose(Row):
     """Sentences about a failure: diagnose/inputs/prose.py."""
 
@@ -1075,7 +1085,9 @@ class Prose(Row):
     elsewhere: str
     advice: str
     when: list[PhaseClause]
+    fails: str
     facts: list[FactClause]
+    settings: ProseSettings
     compared: list[str]
     trains: list[str]
     tries: str
