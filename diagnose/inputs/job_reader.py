@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 KEPT = 64 << 20  # bytes of excerpts of all logs, beyond which logs without a message are truncated
 TURNED = 1 << 20  # bytes of a log that is turned round if its newest line stands first
+TITLE = 300  # bytes at the start of a page in which its title stands
 QUIET = 16 << 10  # bytes kept of a truncated log
 
 #: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
@@ -262,9 +263,15 @@ def _may_be_page(log: Scanned, *, failed: bool) -> bool:
     """Whether a person may have written a log; of a job whose logs show no failure a short text that speaks of memory is enough."""
     if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts):
         return True
-    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]):
+    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) or _has_title(excerpt.raw[:TITLE]) for excerpt in log.excerpts[:1]):
         return True
     return not failed and log.input.bytes <= QUIET and any(excerpt.spots.among(_TROUBLE) for excerpt in log.excerpts)
+
+
+def _has_title(raw: bytes) -> bool:
+    """Whether a text begins with a line that speaks of memory and stands alone."""
+    title, _, rest = raw.partition(b"\n")
+    return rest.lstrip(b" \t\r").startswith(b"\n") and any(word in title for word in _TROUBLE)
 
 
 def split_wandb(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:

@@ -39,9 +39,13 @@ OBJECT = 2000  # lines of an object of JSON outside a fence
 LINE, MARKS = 16 << 10, 16  # characters of a line, and marks in them, behind which a command in a sentence is sought
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
-#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question.
+#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question, a
+#: line about memory as the title above a blank one.
 _HUMAN = re.compile(
     rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]"
+    rb"|\A(?![^\n]{0,200}(?:\d\d:\d\d|Error|Exception|[\[\]{}|=>]))(?=[^\n]{0,200}(?:OOM|[Oo]ut[ -]of[ -][Mm]emory|[Mm]emory|V?RAM|137|[Kk]illed"
+    + "|显存|内存".encode()
+    + rb"))[^\n ]{1,80}(?:(?: [^\n ]{1,80}){2}|[^\n]{0,80}[\xe3-\xe9][\x80-\xbf]{2})[^\n]{0,200}\n[ \t\r]{0,8}\n"
     rb"|\A#{1,2} {1,2}[`'\"][^\n]{0,200}(?:[\xe3-\xe9][\x80-\xbf]{2}|\?|[Mm]emory|OOM|[Kk]illed)"
     rb"|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
@@ -82,6 +86,11 @@ _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,6
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
+_WRITTEN = re.compile(
+    r"(?:cat|tee)(?=[^\n]{0,200}<<)(?: {1,3}<<-? {0,2}(['\"]?)\w{1,40}\1)? {0,3}(?:>{1,2}|(?<=tee)) {0,3}(?P<name>[\w./~-]{1,120})"
+    r"(?: {1,3}<<-? {0,2}(['\"]?)\w{1,40}\3)?[ ]{0,4}\n(?P<text>(?:(?!EOF$|EOL$|END$)[^\n]*(?:\n|$))*)(?:EOF|EOL|END)?",
+    re.MULTILINE,
+)
 _SHOWN_FILE = re.compile(
     r"[^\n]{0,120}?(?:[#$%>] {0,2}|^)(?:vim?|nano|cat|less|more|type|bat|head) {1,4}(?:-\S{1,8} )?([\w./\\~-]{1,200})\s*$"
 )
@@ -392,6 +401,9 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
     if shown and not block.named_file:  # a terminal shows a file
         block, text = replace(block, named_file=shown[1].replace("\\", "/").rpartition("/")[2]), f"\n{rest}"
     text = dedent(text)
+    written = _WRITTEN.fullmatch(text.rstrip())
+    if written:  # a file that a here-document writes, with nothing behind it that would use it
+        block, text = replace(block, named_file=written["name"].rpartition("/")[2]), f"\n{written['text']}"
     if not text.strip() or len(text) > BLOCK or block.language in _NO_CONFIG:
         return None
     padding = "\n" * (block.line - 1)

@@ -9,9 +9,10 @@ from itertools import count
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
-from diagnose.adapters.python.script_calls import callee_name, parse_script
+from diagnose.adapters.python.script_calls import callee_name, parse_script, scalar_text
 from diagnose.adapters.python.script_names import ScriptNames
 from diagnose.adapters.python.script_values import NodePlaces
+from diagnose.adapters.shell.shell_arithmetic import evaluate
 from diagnose.adapters.shell.shell_text import Chars, Word
 
 #: Functions that run a command.
@@ -25,6 +26,9 @@ _OPENING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")")
 _BLANK = re.compile(r"(?:\s+|\\\n|#[^\n]*|[()])*")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _FIELD = re.compile(r"\{(\w*)[^{}]*\}|%[sdg]")
+#: Expressions that stand for the interpreter.
+_INTERPRETERS = {"sys.executable": "python"}
+_SUM = re.compile(r"[\w\s()*/%+-]{1,80}")
 _MAX_WORDS = 2000
 _MAX_DEPTH = 12
 
@@ -177,9 +181,23 @@ class _CommandReader:
             return self._call(node, depth)
         value = self._names.resolve(node)
         if value.node is node:
-            return Chars.unknown(ast.unparse(node), start, end)
+            written = ast.unparse(node)
+            return self._computed(_INTERPRETERS.get(written, written), start, end)
         chars = self._chars(value.node, depth + 1)
         return Chars(chars.text, chars.starts, chars.ends, chars.sure and not value.option)
+
+    def _computed(self, written: str, start: int, end: int) -> Chars:
+        """The value of an expression that is a plain word or computes with whole numbers; unknown for any other."""
+
+        def value_of(name: str) -> str | None:
+            return scalar_text(self._names.follow(ast.Name(name)))
+
+        number = evaluate(written.replace("//", "/"), value_of) if _SUM.fullmatch(written) else None
+        if number is None and written not in _INTERPRETERS.values():
+            return Chars.unknown(written[:200], start, end)
+        chars = Chars()
+        chars.add(written if number is None else str(number), start, end)
+        return chars
 
     def _call(self, node: ast.Call, depth: int) -> Chars:
         name, argument = callee_name(node.func), node.args[0] if node.args else None
@@ -254,11 +272,11 @@ class _CommandReader:
         """The value in the braces of an f-string: a name that stands for a literal, as itself or as text."""
         name = re.fullmatch(r"\s*(?:(?:str|int)\(\s*)?([A-Za-z_][\w.]*)(\s*\))?\s*(?::\w*)?", written[:200])
         if name is None:
-            return Chars.unknown(written[:200], start, end)
+            return self._computed(_INTERPRETERS.get(written.strip(), written), start, end)
         node = ast.parse(name[1], mode="eval").body
         value = self._names.resolve(node)
         if value.node is node:
-            return Chars.unknown(written[:200], start, end)
+            return self._computed(_INTERPRETERS.get(written.strip(), written), start, end)
         chars = self._chars(value.node, depth + 1)
         return Chars(chars.text, chars.starts, chars.ends, chars.sure and not value.option)
 

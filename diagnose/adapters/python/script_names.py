@@ -209,6 +209,8 @@ class ScriptNames:
             return self._resolve_field(node, node.value.id, node.attr)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
             mapping, wanted_key = self.bindings.get(node.value.id), node.slice.value
+            if isinstance(mapping, ast.Call) and callee_name(mapping.func) == "dict" and node.value.id not in self.mutated:
+                return next((Resolution(word.value) for word in mapping.keywords if word.arg == wanted_key), None)
             if isinstance(mapping, ast.Dict) and node.value.id not in self.mutated:
                 pairs = zip(mapping.keys, mapping.values, strict=True)
                 return next((Resolution(value) for key, value in pairs if isinstance(key, ast.Constant) and key.value == wanted_key), None)
