@@ -956,6 +956,7 @@ class Lexicon(Row):
     generates: str
     learns: str
     everywhere: str
+    classes: list[str]
     blocks: list[str]
     libraries: list[str]
     programs: list[str]

@@ -21,6 +21,7 @@ _SCRIPT = lazy_compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*(?:from[ \t]+[\w.]+[ \
 _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 #: `[ -f x ]` is a test of the shell, and `{ export A=1; ... }` a group of its commands.
 _JSON = lazy_compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{(?!\s{1,80}[A-Za-z_][\w./-]{0,80}[ \t]{1,8}[^\s:])|\[(?!\[?\s+-))", re.DOTALL)
+_JSONNET = lazy_compile(r"(?:\s|//[^\n]*\n|#[^\n]*\n)*local\s+[A-Za-z_]\w*\s*(?:=[^=\n]*[;{\[]|\([\w, ]*\)\s*=|=\s*\n)")
 _PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 _SPACED = lazy_compile(r"^[A-Za-z_]\w* = ", re.MULTILINE)  # no assignment of a shell
 _WINDOWS = lazy_compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
@@ -49,7 +50,7 @@ def detect_form(text: str, is_known: IsKnown) -> Form:
         return "shell"
     if _TOML.search(text) and (form := _toml_form(text)):
         return form
-    if _JSON.match(text):
+    if _JSON.match(text) or _JSONNET.match(text):
         return "json"
     if _PYTHON.search(text):
         try:

@@ -30,6 +30,7 @@ _FIELD = re.compile(r"\{(\w*)[^{}]*\}|%[sdg]")
 _INTERPRETERS = {"sys.executable": "python"}
 _SUM = re.compile(r"[\w\s()*/%+-]{1,80}")
 _MAX_WORDS = 2000
+_FEW_OPTIONS = 3  # of a text that is nothing but options
 _MAX_DEPTH = 12
 
 
@@ -66,8 +67,12 @@ class _CommandReader:
                 if isinstance(value, ast.Call) and callee_name(value.func) == "split" and id(value) not in tracked:
                     yield from self._of_words(self._words(value, 0) or [], env)
                 elif _is_text(value) and not self._joins_known_list(value):
-                    nested = text_launches(self._chars(value, 0), {**env, **self._env_of(node)})
-                    yield from nested if any(starts_program(launch) and launch.flags for launch in nested) else ()
+                    chars = self._chars(value, 0)
+                    nested = text_launches(chars, {**env, **self._env_of(node)})
+                    if any(starts_program(launch) and launch.flags for launch in nested):
+                        yield from nested
+                    elif chars.text.startswith("--") and chars.text.count(" --") >= _FEW_OPTIONS:  # which another text or call starts
+                        yield from words_launches(text_words(chars), env, self.text)
 
     def _joins_known_list(self, node: ast.expr) -> bool:
         """Whether a text is made of a list that is read by its name."""

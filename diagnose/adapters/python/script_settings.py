@@ -21,7 +21,7 @@ _SWITCHES = frozenset(
     | {"enable_xformers_memory_efficient_attention", "compile", "autocast"}
 )
 #: Calls whose `dtype` is the precision of a model; that of other calls is one tensor's.
-_TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast")
+_TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast", "Train", "Training", "Trainer", "Args", "Arguments", "Settings")
 #: Names of classes that hold a program's settings.
 _SETTINGS_CLASS = re.compile(r"(?:Config|Cfg|Conf|Args|Arguments|Options?|Opts?|Settings|Params|Parameters|Hypers)$")
 #: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
