@@ -43,7 +43,8 @@ VARIABLE_LINES = 12  # lines of variables before the program of a command
 #: line about memory as the title above a blank one.
 _HUMAN = re.compile(
     rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]"
-    rb"|\A(?![^\n]{0,200}(?:\d\d:\d\d|Error|Exception|[\[\]{}|=>]))(?=[^\n]{0,200}(?:OOM|[Oo]ut[ -]of[ -][Mm]emory|[Mm]emory|V?RAM|137|[Kk]illed"
+    rb"|\A(?![^\n]{0,200}(?:\d\d:\d\d|Error|Exception|[\[\]{}|=>]))"
+    rb"(?=[^\n]{0,200}(?:OOM|[Mm]emory|V?RAM|137|[Kk]illed"
     + "|显存|内存".encode()
     + rb"))[^\n ]{1,80}(?:(?: [^\n ]{1,80}){2}|[^\n]{0,80}[\xe3-\xe9][\x80-\xbf]{2})[^\n]{0,200}\n[ \t\r]{0,8}\n"
     rb"|\A#{1,2} {1,2}[`'\"][^\n]{0,200}(?:[\xe3-\xe9][\x80-\xbf]{2}|\?|[Mm]emory|OOM|[Kk]illed)"
