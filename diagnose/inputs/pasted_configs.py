@@ -14,7 +14,7 @@ from diagnose import rule_files
 from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.facts import Notice, Witness, require_declared
 from diagnose.inputs.materials import as_config, convert_each
 from diagnose.parse.text.decoding import strip_markup
@@ -419,6 +419,8 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
 
 def is_config(config: OpenDocument) -> bool:
     """Whether an opened config configures a run: a framework's keys or classes, a model's shape, or a command that trains."""
+    if config.leaves and config.kind == "unknown" and all(notice.code == "config.unknown_kind" for notice in config.notices):
+        return bool(lexicon.guesses(config.leaves).read)  # of a program that has no table
     if any(notice.level == "error" for notice in config.notices):
         return False
     if config.form == "shell":

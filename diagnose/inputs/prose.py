@@ -42,6 +42,13 @@ _PRINTED = re.compile(
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
+#: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
+_WRITTEN = re.compile(
+    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]|\b(?:I am|I have|my (?:gpu|card|machine))\b"
+)
+_PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
+#: Marks of a kind of issue before its title: `[Bug]: `.
+_TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
@@ -150,7 +157,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
     """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
     of the first line; `is_read`: whether a line is looked at."""
     fence, label, lead, is_title = "", "", "", first == 1
-    author, is_others, above = "", False, ""
+    author, is_others, above, is_plain = "", False, "", False
     for number, quoted in enumerate(text.split("\n"), first):
         line = _QUOTE.sub("", quoted)
         if not fence and (poster := _poster(line.strip(), above)):
@@ -161,11 +168,15 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
+            is_plain = line[mark.end() :].strip().lower() in _PLAIN_FENCES
             continue
         is_named = is_title or not line.strip() or _LOGIN.match(line.strip()) or _HEADING.match(line)
         author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
-        if fence or not line.strip() or len(line) > LONGEST or not is_read(line):
+        if not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
+        if fence and not (is_plain and _WRITTEN.search(line)):
+            continue
+        line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         heading = _HEADING.match(line)
         if heading is None and _PRINTED.search(line):
             is_title, label = False, ""
