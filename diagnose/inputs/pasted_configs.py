@@ -410,7 +410,7 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
     padding = "\n" * (block.line - 1)
     if _TRACEBACK not in text:
         config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
-        if not config.is_script:
+        if not config.is_script or (not config.launches or all(launch.program == "cat" for launch in config.launches)):
             return config.source if is_config(config) else None
     text = _commands_only(text, block.language in _SHELLS)
     config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
@@ -423,6 +423,8 @@ def is_config(config: OpenDocument) -> bool:
         return bool(lexicon.guesses(config.leaves).read)  # of a program that has no table
     if any(notice.level == "error" for notice in config.notices):
         return False
+    if any(inner.kind in framework_tables.names() for inner in config.inside):  # written by a script whose command is not shown
+        return True
     if config.form == "shell":
         programs = identify_programs(config.launches, config.text, config.source.name, "shell", None)
         return any(program.table is not None or (program.trains and program.launch.launcher) for program in programs)

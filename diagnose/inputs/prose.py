@@ -44,7 +44,8 @@ _PRINTED = re.compile(
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 #: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
 _WRITTEN = re.compile(
-    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]|\b(?:I am|I have|my (?:gpu|card|machine))\b"
+    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]"
+    r"|\b(?:I am|I have|my (?:gpu|card|machine))\b"
 )
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
 #: Marks of a kind of issue before its title: `[Bug]: `.
@@ -461,13 +462,13 @@ def _settings(text: str) -> Iterator[tuple[str, Value]]:
     """The settings that a sentence names as programs do, with a number: `imgsz=1280`, `tensor parallel size 2`, `max_model_len | 16k`."""
     table = _table()["settings"]
     for match in _pattern(table["says"]).finditer(text):
-        words = re.split(r"[ _.-]", match["name"])
+        words = [word for word in re.split(r"[ _.-]", match["name"]) if word.lower() not in ("of", "the")]
         number = match["value"].replace(",", "")
         if not {word.lower() for word in words}.isdisjoint(table["others"]):
             continue
         for start in range(max(0, len(words) - 5), len(words)):
             name = "_".join(words[start:]).lower()
-            if start == len(words) - 1 and not match["sets"].strip(" *"):  # `batch 4 of 7`, `rank 3`
+            if start == len(words) - 1 and not match["sets"].strip(" *") and name not in table["bare"]:  # `batch 4 of 7`, `rank 3`
                 break
             knob = _setting_names().get(name)
             found = [(knob, number)] if knob else [(guess.knob, str(guess.value)) for guess in _guesses(name, number, match["k"])]
@@ -544,7 +545,10 @@ def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     number = _number(groups[0].replace(",", "")) if groups else None
     if number is None:
         return
-    number *= rule["k"] if len(groups) > 1 else 1
+    if rule.get("largest"):
+        number = max(int(group) for group in groups)
+    else:
+        number *= rule["k"] if len(groups) > 1 else 1
     if rule.get("least", 0) <= number <= rule.get("most", 10**15):
         yield rule["fact"], number
 
@@ -560,7 +564,7 @@ def _constant(rule: Mapping[str, Any], _: re.Match[str]) -> Iterator[tuple[str, 
 
 def _bytes(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     text = next(group for group in match.groups() if group).replace(" ", "")
-    size = Size.printed(re.sub(r"[GTgt]i?[Bb]?$", "", text), "TiB" if "t" in text.lower() else "GiB")
+    size = Size.printed(re.sub(r"[GTgt](?:igs?|i?[Bb])?$", "", text), "TiB" if "t" in text.lower() else "GiB")
     if size is not None:
         yield rule["fact"], size
 

@@ -1000,6 +1000,7 @@ class FactClause(Row):
     spelled: dict[str, str] = {}
     k: int = 1
     weak: bool = False
+    largest: bool = False
     least: int = 0
     most: int = 0
     examples: dict[str, Scalar]
@@ -1070,6 +1071,7 @@ class Code(Row):
 class ProseSettings(Row):
     says: str
     names: dict[str, list[str]]
+    bare: list[str]
     others: list[str]
     not_: list[str] = Field(alias="not")
     lengths: list[str]
