@@ -60,6 +60,8 @@ _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]
 _ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _CONTRAST = re.compile(r"[;；]|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
+#: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
+_SETS = re.compile(r"[=:：设调改为是]|\bto\b|\d")
 _PLACE = b'File "'
 _OF_MEMORY = re.compile(r"OOM|oom|emory|MEMORY|VRAM|vram|\b137\b|[Kk]illed|显存|内存")
 #: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
@@ -468,7 +470,7 @@ def _settings(text: str) -> Iterator[tuple[str, Value]]:
             continue
         for start in range(max(0, len(words) - 5), len(words)):
             name = "_".join(words[start:]).lower()
-            if start == len(words) - 1 and not match["sets"].strip(" *") and name not in table["bare"]:  # `batch 4 of 7`, `rank 3`
+            if start == len(words) - 1 and name not in table["bare"] and not _SETS.search(match["sets"]):  # a batch of 4, rank 3
                 break
             knob = _setting_names().get(name)
             found = [(knob, number)] if knob else [(guess.knob, str(guess.value)) for guess in _guesses(name, number, match["k"])]
