@@ -9,7 +9,7 @@ from itertools import count
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
-from diagnose.adapters.python.script_calls import callee_name, parse_script, scalar_text
+from diagnose.adapters.python.script_calls import callee_name, nodes_of, parse_script, scalar_text
 from diagnose.adapters.python.script_names import ScriptNames
 from diagnose.adapters.python.script_values import NodePlaces
 from diagnose.adapters.shell.shell_arithmetic import evaluate
@@ -56,10 +56,10 @@ class _CommandReader:
         self._collect_lists()
 
     def launches(self, env: dict[str, Word]) -> Iterator[Launch]:
-        tracked = {id(node.value) for node in ast.walk(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign)) and _name_of(node)}
+        tracked = {id(node.value) for node in nodes_of(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign)) and _name_of(node)}
         for words in self._lists.values():
             yield from self._of_words(words, env)
-        for node in ast.walk(self._tree):
+        for node in nodes_of(self._tree):
             if isinstance(node, (ast.List, ast.Tuple)) and id(node) not in tracked and len(node.elts) > 1:
                 yield from self._of_words(self._words(node, 0) or [], env)
             elif isinstance(node, ast.Assign) or (isinstance(node, ast.Call) and callee_name(node.func) in _RUNNERS and node.args):
@@ -95,9 +95,9 @@ class _CommandReader:
 
     def _collect_lists(self) -> None:
         """The words of each list that a name stands for, with what is added to it later; unsure if only some branch adds it."""
-        branches = {id(inner): id(node) for node in ast.walk(self._tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
+        branches = {id(inner): id(node) for node in nodes_of(self._tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
         homes: dict[str, int | None] = {}
-        statements = [node for node in ast.walk(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr))]
+        statements = [node for node in nodes_of(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr))]
         for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
             name, branch = _name_of(node), branches.get(id(node))
             if isinstance(node, ast.Assign) and name:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.python.script_calls import callee_name, parse_script, scalar_text
+from diagnose.adapters.python.script_calls import callee_name, nodes_of, parse_script, scalar_text
 from diagnose.adapters.python.script_names import ScriptNames, declares_option, parameter_defaults
 from diagnose.adapters.python.script_values import LeafCollector
 
@@ -49,13 +49,13 @@ class SettingsReader(LeafCollector):
             else:
                 self.script.leaves.append(Leaf(full_name, None, "", 0, 0, 1, 1, "unsure", option=name))
         assigned: set[int] = set()
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.ClassDef):
                 for name, value in (*self._names.fields(node.name), *_constructor_defaults(node)):
                     self._add_setting(f"{node.name}.{name}", _default_of(value))
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 self._read_assignment(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, assigned)
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Call) and id(node) not in assigned:
                 self._read_call(node)
         leaves = sorted(self.script.leaves, key=lambda leaf: leaf.start)
