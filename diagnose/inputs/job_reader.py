@@ -41,7 +41,14 @@ _PROSE_SIGNS = frozenset(
     )
 )
 #: The same at the very start of a text, or a command.
-_PROSE_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
+_PROSE_BEGINNINGS = (
+    *(
+        start + blank
+        for start in (b"hey", b"Hey", b"hi", b"Hi", b"yo", b"anyone", b"Anyone", b"why", b"Why", b"how", b"How")
+        for blank in (b" ", b",")
+    ),
+    *(b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES="),
+)
 #: Words of which a person's report of a failure of memory has one.
 _TROUBLE = frozenset(word.encode() for word in ("OOM", "oom", "emory", "137", "显存", "内存"))
 _RANK = lazy_compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")

@@ -47,6 +47,7 @@ _HUMAN = re.compile(
     rb"(?=[^\n]{0,200}(?:OOM|[Mm]emory|V?RAM|137|[Kk]illed"
     + "|显存|内存".encode()
     + rb"))[^\n ]{1,80}(?:(?: [^\n ]{1,80}){2}|[^\n]{0,80}[\xe3-\xe9][\x80-\xbf]{2})[^\n]{0,200}\n[ \t\r]{0,8}\n"
+    rb"|\A(?:[Hh]ey|[Hh]i|yo|[Aa]nyone|[Ww]hy|[Hh]ow)[ ,][^\n]{20,2000}"
     rb"|\A#{1,2} {1,2}[`'\"][^\n]{0,200}(?:[\xe3-\xe9][\x80-\xbf]{2}|\?|[Mm]emory|OOM|[Kk]illed)"
     rb"|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
@@ -184,7 +185,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
         has_options = line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
-        begins = is_separate or has_options or _is_command(lines, index)
+        begins = is_separate or has_options or line.rstrip() == "{" or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
             text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
