@@ -37,7 +37,9 @@ def shell_pattern() -> re.Pattern[str]:
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
     words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
     return re.compile(
-        rf"(?:^|[\s;&|(/@!])(?:{words})\s|^[ \t]*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^[ \t]*#(?:SBATCH|PBS|BSUB)", re.MULTILINE
+        rf"(?:^|[\s;&|(/@!])(?:{words})\s|^[ \t]*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^[ \t]*#(?:SBATCH|PBS|BSUB)"
+        r"|^[\w./-]{0,80}(?:train|finetun)[\w./-]{0,40}[ \t]+(?:\S{1,200}[ \t]+)?-[A-Za-z]",
+        re.MULTILINE,
     )
 
 

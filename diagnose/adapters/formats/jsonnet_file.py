@@ -36,7 +36,11 @@ class Reader:
     def leaves(self) -> list[Leaf]:
         """Every key in the order written, of duplicates the last. Raises Unreadable for what has no object."""
         pos = self._locals_at(0)
-        while self.text[pos : pos + 1] not in ("{", ""):  # parameters of a function, a name before `+ {`
+        name = _NAME.match(self.text, pos)
+        while (name is None or name[0] not in self._locals) and self.text[pos : pos + 1] not in (
+            "{",
+            "",
+        ):  # parameters of a function, a name before `+ {`
             pos = self._skip(pos + 1)
         if pos >= len(self.text):
             raise Unreadable("not_a_mapping", phrase("adapters.not_a_mapping"), 1, 1)

@@ -162,8 +162,9 @@ class SettingsReader(LeafCollector):
 
 
 def _constructor_defaults(definition: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    """Defaults that the constructor of a class of settings has; those of a layer or a data set are used with other values."""
-    if _SETTINGS_CLASS.search(definition.name):
+    """Defaults that the constructor of a class of settings or of a module of loaders has; those of a layer or a data set are used with
+    other values."""
+    if _SETTINGS_CLASS.search(definition.name) or any(callee_name(base).endswith("DataModule") for base in definition.bases):
         for node in definition.body:
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 yield from parameter_defaults(node)
