@@ -486,7 +486,7 @@ def _settings(text: str) -> Iterator[tuple[str, Value]]:
 def _guesses(name: str, number: str, in_thousands: str | None) -> Sequence[lexicon.Guess]:
     number = f"{number}{'000' if in_thousands else ''}"  # within the limits of what it may be
     read = lexicon.guesses([Leaf(name, number, number, 0, 0, 0, 0)], lexicon.NEEDED).read
-    return [guess._replace(value=int(guess.value) // 1000 if in_thousands else guess.value) for guess in read if not guess.implied]
+    return [guess._replace(value=int(str(guess.value)) // 1000 if in_thousands else guess.value) for guess in read if not guess.implied]
 
 
 @cache
