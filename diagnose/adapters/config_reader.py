@@ -49,6 +49,8 @@ __all__ = ["read"]
 
 #: Programs of all scripts and echoed commands together that one job is taken to start; each is compared with the configs of all others.
 MOST_PROGRAMS = 64
+#: Echoed commands that are read from either end of a log; a log with more than these shows many runs.
+MOST_COMMANDS = 128
 
 
 def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> Settings:
@@ -61,7 +63,9 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     documents += [inner for document in documents for inner in document.inside]
     documents += named_files.find_named_files(documents)
     hint = book.word("train.framework") or _trainer_in_traceback(reading)
-    programs = [start for command in reading.commands for start in _echoed_programs(command.text, command.witness, hint)]
+    few = len(reading.commands) <= 2 * MOST_COMMANDS
+    commands = reading.commands if few else (*reading.commands[:MOST_COMMANDS], *reading.commands[-MOST_COMMANDS:])
+    programs = [start for command in commands for start in _echoed_programs(command.text, command.witness, hint)]
     programs += [start for document in documents if document.form == "shell" for start in _script_programs(document, hint)]
     if len(programs) > 1:
         from diagnose.adapters.documents.failed_command import failed_programs  # few jobs show several: not loaded at start

@@ -158,7 +158,7 @@ def _informal_spellings(name: str) -> Iterator[str]:
 
 def _normalize_separators(name: str) -> str:
     """A name with `-` as its only separator, and none between the family and its first number."""
-    return re.sub(r"^([a-z]+)-(?=\d)", r"\1", re.sub(r"[-_. ]+", "-", name).removeprefix("meta-"))
+    return re.sub(r"^([a-z]+)-(?=\d)", r"\1", re.sub(r"[-_. :]+", "-", name).removeprefix("meta-"))
 
 
 @cache

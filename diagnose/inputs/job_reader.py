@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 KEPT = 64 << 20  # bytes of excerpts of all logs, beyond which logs without a message are truncated
 TURNED = 1 << 20  # bytes of a log that is turned round if its newest line stands first
+TITLE = 300  # bytes at the start of a page in which its title stands
 QUIET = 16 << 10  # bytes kept of a truncated log
 
 #: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
@@ -40,7 +41,14 @@ _PROSE_SIGNS = frozenset(
     )
 )
 #: The same at the very start of a text, or a command.
-_PROSE_BEGINNINGS = (b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES=")
+_PROSE_BEGINNINGS = (
+    *(
+        start + blank
+        for start in (b"hey", b"Hey", b"hi", b"Hi", b"yo", b"anyone", b"Anyone", b"why", b"Why", b"how", b"How")
+        for blank in (b" ", b",")
+    ),
+    *(b"#", b"I ", b"my ", b"torchrun ", b"deepspeed ", b"accelerate launch ", b"python", b"CUDA_VISIBLE_DEVICES="),
+)
 #: Words of which a person's report of a failure of memory has one.
 _TROUBLE = frozenset(word.encode() for word in ("OOM", "oom", "emory", "137", "显存", "内存"))
 _RANK = lazy_compile(rb"(?:^|\n)\[rank(\d{1,6})\]:")
@@ -262,9 +270,15 @@ def _may_be_page(log: Scanned, *, failed: bool) -> bool:
     """Whether a person may have written a log; of a job whose logs show no failure a short text that speaks of memory is enough."""
     if any(excerpt.spots.among(_PROSE_SIGNS) for excerpt in log.excerpts):
         return True
-    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) for excerpt in log.excerpts[:1]):
+    if any(excerpt.raw.startswith(_PROSE_BEGINNINGS) or _has_title(excerpt.raw[:TITLE]) for excerpt in log.excerpts[:1]):
         return True
     return not failed and log.input.bytes <= QUIET and any(excerpt.spots.among(_TROUBLE) for excerpt in log.excerpts)
+
+
+def _has_title(raw: bytes) -> bool:
+    """Whether a text begins with a line that speaks of memory and stands alone."""
+    title, _, rest = raw.partition(b"\n")
+    return rest.lstrip(b" \t\r").startswith(b"\n") and any(word in title for word in _TROUBLE)
 
 
 def split_wandb(sources: Sequence[ConfigSource]) -> tuple[list[ConfigSource], list[Input], list[Dump]]:

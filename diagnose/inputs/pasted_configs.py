@@ -14,7 +14,7 @@ from diagnose import rule_files
 from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.facts import Notice, Witness, require_declared
 from diagnose.inputs.materials import as_config, convert_each
 from diagnose.parse.text.decoding import strip_markup
@@ -39,9 +39,15 @@ OBJECT = 2000  # lines of an object of JSON outside a fence
 LINE, MARKS = 16 << 10, 16  # characters of a line, and marks in them, behind which a command in a sentence is sought
 VARIABLE_LINES = 12  # lines of variables before the program of a command
 
-#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question.
+#: Signs of a human author: a heading (in Chinese: a few characters and a colon), bold text, a sentence in the first person, a question, a
+#: line about memory as the title above a blank one.
 _HUMAN = re.compile(
     rb"\A#{1,3} {1,3}[A-Za-z]|^[> ]{0,6}#{1,5} {1,3}[A-Z\xe0-\xef]"
+    rb"|\A(?![^\n]{0,200}(?:\d\d:\d\d|Error|Exception|[\[\]{}|=>]))"
+    rb"(?=[^\n]{0,200}(?:OOM|[Mm]emory|V?RAM|137|[Kk]illed"
+    + "|显存|内存".encode()
+    + rb"))[^\n ]{1,80}(?:(?: [^\n ]{1,80}){2}|[^\n]{0,80}[\xe3-\xe9][\x80-\xbf]{2})[^\n]{0,200}\n[ \t\r]{0,8}\n"
+    rb"|\A(?:[Hh]ey|[Hh]i|yo|[Aa]nyone|[Ww]hy|[Hh]ow)[ ,][^\n]{20,2000}"
     rb"|\A#{1,2} {1,2}[`'\"][^\n]{0,200}(?:[\xe3-\xe9][\x80-\xbf]{2}|\?|[Mm]emory|OOM|[Kk]illed)"
     rb"|^[> ]{0,6}\*\*[^*\n]{2,80}\*\*"
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
@@ -82,6 +88,11 @@ _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,6
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
+_WRITTEN = re.compile(
+    r"(?:cat|tee)(?=[^\n]{0,200}<<)(?: {1,3}<<-? {0,2}(['\"]?)\w{1,40}\1)? {0,3}(?:>{1,2}|(?<=tee)) {0,3}(?P<name>[\w./~-]{1,120})"
+    r"(?: {1,3}<<-? {0,2}(['\"]?)\w{1,40}\3)?[ ]{0,4}\n(?P<text>(?:(?!EOF$|EOL$|END$)[^\n]*(?:\n|$))*)(?:EOF|EOL|END)?",
+    re.MULTILINE,
+)
 _SHOWN_FILE = re.compile(
     r"[^\n]{0,120}?(?:[#$%>] {0,2}|^)(?:vim?|nano|cat|less|more|type|bat|head) {1,4}(?:-\S{1,8} )?([\w./\\~-]{1,200})\s*$"
 )
@@ -174,7 +185,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
         has_options = line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
-        begins = is_separate or has_options or _is_command(lines, index)
+        begins = is_separate or has_options or line.rstrip() == "{" or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
             text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
@@ -392,12 +403,15 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
     if shown and not block.named_file:  # a terminal shows a file
         block, text = replace(block, named_file=shown[1].replace("\\", "/").rpartition("/")[2]), f"\n{rest}"
     text = dedent(text)
+    written = _WRITTEN.fullmatch(text.rstrip())
+    if written:  # a file that a here-document writes, with nothing behind it that would use it
+        block, text = replace(block, named_file=written["name"].rpartition("/")[2]), f"\n{written['text']}"
     if not text.strip() or len(text) > BLOCK or block.language in _NO_CONFIG:
         return None
     padding = "\n" * (block.line - 1)
     if _TRACEBACK not in text:
         config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
-        if not config.is_script:
+        if not config.is_script or (not config.launches or all(launch.program == "cat" for launch in config.launches)):
             return config.source if is_config(config) else None
     text = _commands_only(text, block.language in _SHELLS)
     config = open_document(ConfigSource(name, f"{padding}{text}\n".encode("utf-8", "replace"), called=block.named_file))
@@ -406,8 +420,12 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
 
 def is_config(config: OpenDocument) -> bool:
     """Whether an opened config configures a run: a framework's keys or classes, a model's shape, or a command that trains."""
+    if config.leaves and config.kind == "unknown" and all(notice.code == "config.unknown_kind" for notice in config.notices):
+        return bool(lexicon.guesses(config.leaves).read)  # of a program that has no table
     if any(notice.level == "error" for notice in config.notices):
         return False
+    if any(inner.kind in framework_tables.names() for inner in config.inside):  # written by a script whose command is not shown
+        return True
     if config.form == "shell":
         programs = identify_programs(config.launches, config.text, config.source.name, "shell", None)
         return any(program.table is not None or (program.trains and program.launch.launcher) for program in programs)

@@ -9,6 +9,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
+from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.schema import lexicon
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
 from diagnose.inputs.pasted_configs import LARGEST, is_page
 from diagnose.parse.facts import failure_facts
@@ -40,6 +42,14 @@ _PRINTED = re.compile(
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
+#: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
+_WRITTEN = re.compile(
+    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]"
+    r"|\b(?:I am|I have|my (?:gpu|card|machine))\b"
+)
+_PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
+#: Marks of a kind of issue before its title: `[Bug]: `.
+_TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
 _MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
@@ -49,6 +59,9 @@ _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
 _ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _CONTRAST = re.compile(r"[;；]|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
+_PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
+#: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
+_SETS = re.compile(r"[=:：设调改为是]|\bto\b|\d")
 _PLACE = b'File "'
 _OF_MEMORY = re.compile(r"OOM|oom|emory|MEMORY|VRAM|vram|\b137\b|[Kk]illed|显存|内存")
 #: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
@@ -107,10 +120,16 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
             facts.append(Fact("log.loading", event.phase == "model_load", "said", event.evidence[0]))
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
-    if not configured and names.isdisjoint(_table()["trains"]):  # a model that somebody runs is no model that is trained
-        facts = [fact for fact in facts if fact.name != "model.path"]
+    if not configured and names.isdisjoint(_table()["trains"]):
+        facts = _of_engine(facts) if "rollout.engine" in names else [fact for fact in facts if fact.name != "model.path"]
     facts, refuted = _without_refuted(facts, reading)
     return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
+
+
+def _of_engine(facts: Iterable[Fact]) -> list[Fact]:
+    """The facts of a page on an engine that trains nothing: its lengths and its parallelism are the engine's."""
+    engine = _table()["settings"]["of_engine"]
+    return [replace(fact, name=engine.get(fact.name, fact.name)) for fact in facts]
 
 
 # -- sentences
@@ -141,7 +160,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
     """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
     of the first line; `is_read`: whether a line is looked at."""
     fence, label, lead, is_title = "", "", "", first == 1
-    author, is_others, above = "", False, ""
+    author, is_others, above, is_plain = "", False, "", False
     for number, quoted in enumerate(text.split("\n"), first):
         line = _QUOTE.sub("", quoted)
         if not fence and (poster := _poster(line.strip(), above)):
@@ -152,11 +171,15 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         mark = _FENCE.match(line) if "```" in line or "~~~" in line else None
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
+            is_plain = line[mark.end() :].strip().lower() in _PLAIN_FENCES
             continue
         is_named = is_title or not line.strip() or _LOGIN.match(line.strip()) or _HEADING.match(line)
         author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
-        if fence or not line.strip() or len(line) > LONGEST or not is_read(line):
+        if not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
+        if fence and not (is_plain and _WRITTEN.search(line)):
+            continue
+        line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         heading = _HEADING.match(line)
         if heading is None and _PRINTED.search(line):
             is_title, label = False, ""
@@ -217,6 +240,7 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         phase
         or says_phase(sentence.text)
         or next(filter(None, (says_phase(other.text) for other in sentences if says_failure(other.text))), "")
+        or next(filter(None, (_fails_in(other.text) for other in sentences)), "")
         or next((says_phase(other.text) for other in sentences if other.heading and other.line == 1), "")
     )
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
@@ -237,10 +261,11 @@ def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
     root = reading.root
     if root is None or reading.events[root].phase != "unknown":
         return reading
-    sentence = next((sentence for sentence in sentences if says_phase(sentence.text) and _reports(sentence.text)), None)
+    phases_said = ((sentence, says_phase(sentence.text) if _reports(sentence.text) else _fails_in(sentence.text)) for sentence in sentences)
+    sentence, phase = next(((sentence, phase) for sentence, phase in phases_said if phase), (None, ""))
     if sentence is None:
         return reading
-    event = replace(reading.events[root], phase=says_phase(sentence.text))
+    event = replace(reading.events[root], phase=phase)
     place = _witness(event.evidence[0].source, sentence)
     said = (Fact("log.phase", event.phase, "said", place), Fact("log.loading", event.phase == "model_load", "said", place))
     return replace(reading, events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, *said))
@@ -282,6 +307,15 @@ def _opposite(before: str, behind: str, sentence: str) -> str:
 def says_phase(text: str) -> str:
     """The phase in which it failed by a sentence's words; "" where they name none."""
     return next((str(rule["phase"]) for rule in _table()["when"] if _pattern(rule["says"]).search(text)), "")
+
+
+def _fails_in(text: str) -> str:
+    """The phase that a clause names in which it failed in some way; "" where none does, or one in which something works."""
+    table = _table()
+    fails, works = _pattern(table["fails"]), _pattern(table["works"])
+    return next(
+        (phase for part in _ASIDE.split(text) if part and fails.search(part) and not works.search(part) and (phase := says_phase(part))), ""
+    )
 
 
 def _cut_traceback(log: Scanned) -> tuple[Page | None, tuple[Frame, ...], int]:
@@ -372,9 +406,10 @@ def _stated(sentence: str) -> tuple[tuple[str, Value, int], ...]:
     text = _own_words(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
     for rule, says, unless in _fact_rules() if text else ():
-        if unless is None or not unless.search(text):
-            for name, value in _values(rule, says, text):
-                stated.setdefault(name, (name, value, 1 + ("label" in rule)))
+        for name, value in _values(rule, says, unless, text):
+            stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
+    for name, value in _settings(text) if text else ():
+        stated.setdefault(name, (name, value, 1))
     return tuple(stated.values())
 
 
@@ -402,13 +437,61 @@ def _denies(clause: str, sentence: str) -> bool:
     return "denied" in opposites and "" not in opposites
 
 
-def _values(rule: Mapping[str, Any], says: re.Pattern[str], text: str) -> Iterator[tuple[str, Value]]:
-    """The facts that one rule reads in a sentence."""
+def _values(rule: Mapping[str, Any], says: re.Pattern[str], unless: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, Value]]:
+    """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that."""
     for match in says.finditer(text):
+        if unless is not None and unless.search(_part_around(text, *match.span())):
+            continue
         values = list(_READ[rule["take"]](rule, match))
         if values:
             yield from values
             return
+
+
+def _part_around(text: str, start: int, end: int) -> str:
+    """The part of a sentence in which a match stands: `RAM is 32G` of `RAM is 32G, and the GPU is new`."""
+    first, last = 0, len(text)
+    for boundary in _PART.finditer(text):
+        if boundary.end() <= start:
+            first = boundary.end()
+        elif boundary.start() >= end:
+            last = boundary.start()
+            break
+    return text[first:last]
+
+
+def _settings(text: str) -> Iterator[tuple[str, Value]]:
+    """The settings that a sentence names as programs do, with a number: `imgsz=1280`, `tensor parallel size 2`, `max_model_len | 16k`."""
+    table = _table()["settings"]
+    for match in _pattern(table["says"]).finditer(text):
+        words = [word for word in re.split(r"[ _.-]", match["name"]) if word.lower() not in ("of", "the")]
+        number = match["value"].replace(",", "")
+        if not {word.lower() for word in words}.isdisjoint(table["others"]):
+            continue
+        for start in range(max(0, len(words) - 5), len(words)):
+            name = "_".join(words[start:]).lower()
+            if start == len(words) - 1 and name not in table["bare"] and not _SETS.search(match["sets"]):  # a batch of 4, rank 3
+                break
+            knob = _setting_names().get(name)
+            found = [(knob, number)] if knob else [(guess.knob, str(guess.value)) for guess in _guesses(name, number, match["k"])]
+            found = [(knob, value) for knob, value in found if knob not in table["not"]]
+            if found:
+                for knob, value in found:
+                    times = 1024 if match["k"] and knob in table["lengths"] else 1
+                    value = typed(knob, value)
+                    yield knob, value * times if isinstance(value, int) else value
+                break
+
+
+def _guesses(name: str, number: str, in_thousands: str | None) -> Sequence[lexicon.Guess]:
+    number = f"{number}{'000' if in_thousands else ''}"  # within the limits of what it may be
+    read = lexicon.guesses([Leaf(name, number, number, 0, 0, 0, 0)], lexicon.NEEDED).read
+    return [guess._replace(value=int(str(guess.value)) // 1000 if in_thousands else guess.value) for guess in read if not guess.implied]
+
+
+@cache
+def _setting_names() -> Mapping[str, str]:
+    return {"_".join(name.split()): knob for knob, names in _table()["settings"]["names"].items() for name in names}
 
 
 def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
@@ -464,7 +547,10 @@ def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     number = _number(groups[0].replace(",", "")) if groups else None
     if number is None:
         return
-    number *= rule["k"] if len(groups) > 1 else 1
+    if rule.get("largest"):
+        number = max(int(group) for group in groups)
+    else:
+        number *= rule["k"] if len(groups) > 1 else 1
     if rule.get("least", 0) <= number <= rule.get("most", 10**15):
         yield rule["fact"], number
 
@@ -480,7 +566,7 @@ def _constant(rule: Mapping[str, Any], _: re.Match[str]) -> Iterator[tuple[str, 
 
 def _bytes(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     text = next(group for group in match.groups() if group).replace(" ", "")
-    size = Size.printed(re.sub(r"[GTgt]i?[Bb]?$", "", text), "TiB" if "t" in text.lower() else "GiB")
+    size = Size.printed(re.sub(r"[GTgt](?:igs?|i?[Bb])?$", "", text), "TiB" if "t" in text.lower() else "GiB")
     if size is not None:
         yield rule["fact"], size
 
@@ -497,7 +583,7 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     name = match[1].rstrip(".-")
     if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
         return
-    if catalogue.model(name) is not None or ("label" in rule and _SIZED.search(name)):
+    if catalogue.model(name) is not None or (_SIZED.search(name) and ("label" in rule or ("weak" in rule and catalogue.kin(name)))):
         yield "model.path", name
 
 

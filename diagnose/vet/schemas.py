@@ -979,6 +979,7 @@ class Lexicon(Row):
     generates: str
     learns: str
     everywhere: str
+    classes: list[str]
     blocks: list[str]
     libraries: list[str]
     programs: list[str]
@@ -1021,6 +1022,8 @@ class FactClause(Row):
     against: dict[str, str] = {}
     spelled: dict[str, str] = {}
     k: int = 1
+    weak: bool = False
+    largest: bool = False
     least: int = 0
     most: int = 0
     examples: dict[str, Scalar]
@@ -1088,6 +1091,16 @@ class Code(Row):
     lacks: list[str] = Field(min_length=3)
 
 
+class ProseSettings(Row):
+    says: str
+    names: dict[str, list[str]]
+    bare: list[str]
+    others: list[str]
+    not_: list[str] = Field(alias="not")
+    lengths: list[str]
+    of_engine: dict[str, str]
+
+
 class Prose(Row):
     """Sentences about a failure: diagnose/inputs/prose.py."""
 
@@ -1098,7 +1111,9 @@ class Prose(Row):
     elsewhere: str
     advice: str
     when: list[PhaseClause]
+    fails: str
     facts: list[FactClause]
+    settings: ProseSettings
     compared: list[str]
     trains: list[str]
     tries: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,6 +16,7 @@ from diagnose.adapters.shell.shell_text import Chars, Word
 
 _MAX_WORDS = 2000
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(?=.)")
+_VARIABLE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//[^\n]*|/\*.*?\*/|,(?=\s*(?:[\]}]|//)))', re.DOTALL)
 
 
@@ -76,6 +77,7 @@ def _launches_of(fields: dict[str, Any], text: str) -> list[Launch]:
             words += _words(node, text)
         elif _is_node(node, "scalar") and (chars := _word(node, text).chars) is not None:
             words += text_words(chars)
+    words = [_expanded(word, env) for word in words]
     image = fields.get(keys["image"])
     if words and words[0].text.startswith("-") and _is_node(image, "scalar") and image is not None:
         words = [_word(image, text), *words]
@@ -84,6 +86,25 @@ def _launches_of(fields: dict[str, Any], text: str) -> list[Launch]:
         nested = [launch for word in texts if word.chars is not None for launch in text_launches(word.chars, env)]
         return nested if any(starts_program(launch) or (launch.program and launch.flags) for launch in nested) else []
     return words_launches(words, env, text)
+
+
+def _expanded(word: Word, env: Mapping[str, Word]) -> Word:
+    """A word with the variables of its container that Kubernetes puts into it: `--batch-size=$(BATCH)`."""
+    parts = _VARIABLE.split(word.text) if not word.sure and word.chars is not None else []
+    if len(parts) < 2 or word.chars is None or not all(name in env and env[name].sure for name in parts[1::2]):
+        return word
+    chars = Chars()
+    at = 0
+    for index, part in enumerate(parts):
+        if index % 2:
+            value, end = env[part], at + len(part) + 3
+            for char in value.text:
+                chars.add(char, value.start, value.end)
+            at = end
+        else:
+            chars.append(part, word.chars.starts[at : at + len(part)], word.chars.ends[at : at + len(part)])
+            at += len(part)
+    return Word(chars.text, word.start, word.end, True, chars)
 
 
 def _variables(node: Any, text: str) -> Iterator[tuple[str, Word]]:

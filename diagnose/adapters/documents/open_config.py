@@ -27,7 +27,7 @@ from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
-    from diagnose.adapters.formats import toml_file
+    from diagnose.adapters.formats import jsonnet_file, toml_file
     from diagnose.adapters.launch.launch_command import Launch
     from diagnose.adapters.python.script_values import Script
     from diagnose.adapters.shell.shell_text import WrittenFile
@@ -215,12 +215,24 @@ def _as_notice(name: str, remark: Remark) -> Notice:
     return Notice("warning", f"config.{remark.code}", remark.message, Witness(name, remark.line, remark.column))
 
 
-def _build_reader(form: Form, text: str) -> json_file.Reader | yaml_file.Reader | toml_file.Reader:
+def _build_reader(form: Form, text: str) -> json_file.Reader | jsonnet_file.Reader | yaml_file.Reader | toml_file.Reader:
     if form == "toml":
         from diagnose.adapters.formats import toml_file
 
         return toml_file.Reader(text)
-    return json_file.Reader(text) if form == "json" else yaml_file.Reader(text)
+    if form == "json":
+        from diagnose.adapters.formats import jsonnet_file
+
+        return jsonnet_file.Reader(text) if jsonnet_file.is_jsonnet(text) and not _is_json(text) else json_file.Reader(text)
+    return yaml_file.Reader(text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json_file.Reader(text).leaves()
+    except Unreadable:
+        return False
+    return True
 
 
 def _describes_model(keys: set[str]) -> bool:

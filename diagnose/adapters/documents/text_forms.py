@@ -21,6 +21,7 @@ _SCRIPT = lazy_compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*(?:from[ \t]+[\w.]+[ \
 _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTILINE)
 #: `[ -f x ]` is a test of the shell, and `{ export A=1; ... }` a group of its commands.
 _JSON = lazy_compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{(?!\s{1,80}[A-Za-z_][\w./-]{0,80}[ \t]{1,8}[^\s:])|\[(?!\[?\s+-))", re.DOTALL)
+_JSONNET = lazy_compile(r"(?:\s|//[^\n]*\n|#[^\n]*\n)*local\s+[A-Za-z_]\w*\s*(?:=[^=\n]*[;{\[]|\([\w, ]*\)\s*=|=\s*\n)")
 _PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
 _SPACED = lazy_compile(r"^[A-Za-z_]\w* = ", re.MULTILINE)  # no assignment of a shell
 _WINDOWS = lazy_compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
@@ -36,7 +37,9 @@ def shell_pattern() -> re.Pattern[str]:
     names = "|".join(map(re.escape, (*programs["commands"], *programs["launchers"])))
     words = rf"{names}|python[\d.]*|sbatch|bash|sh|export|set|pytest|nohup|docker|uv"
     return re.compile(
-        rf"(?:^|[\s;&|(/@!])(?:{words})\s|^[ \t]*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^[ \t]*#(?:SBATCH|PBS|BSUB)", re.MULTILINE
+        rf"(?:^|[\s;&|(/@!])(?:{words})\s|^[ \t]*[A-Za-z_]\w*=\S*|(?:^|\s)--[A-Za-z]|^[ \t]*#(?:SBATCH|PBS|BSUB)"
+        r"|^[\w./-]{0,80}(?:train|finetun)[\w./-]{0,40}[ \t]+(?:\S{1,200}[ \t]+)?-[A-Za-z]",
+        re.MULTILINE,
     )
 
 
@@ -49,7 +52,7 @@ def detect_form(text: str, is_known: IsKnown) -> Form:
         return "shell"
     if _TOML.search(text) and (form := _toml_form(text)):
         return form
-    if _JSON.match(text):
+    if _JSON.match(text) or _JSONNET.match(text):
         return "json"
     if _PYTHON.search(text):
         try:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from diagnose.adapters.documents.open_config import OpenDocument
-from diagnose.adapters.formats.config_value import Leaf, name_of
+from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, Leaf, name_of
 from diagnose.adapters.formats.json_file import flatten
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import is_on
@@ -104,11 +104,15 @@ def file_references(part: Part) -> list[Leaf]:
         "deepspeed_config_file",
         "ds_config",
     } - {""}
-    return [
-        leaf
-        for leaf in part.leaves
-        if name_of(leaf.key) in keys and leaf.text and is_on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")
-    ]
+    named = [_with_known_name(leaf) for leaf in part.leaves if name_of(leaf.key) in keys]
+    return [leaf for leaf in named if leaf.text and is_on(leaf) and leaf.shape == "scalar" and leaf.text.lower() not in ("true", "auto")]
+
+
+def _with_known_name(leaf: Leaf) -> Leaf:
+    """The leaf of a file in a folder that only the shell knows (`$HOME/x/zero3.json`) with the name of the file alone."""
+    folder, slash, file = leaf.written.strip("\"'").rpartition("/")
+    is_known = leaf.shape == "unsure" and slash and "$" in folder and "$" not in file and file.endswith(CONFIG_ENDINGS)
+    return replace(leaf, text=file, shape="scalar") if is_known else leaf
 
 
 # -- the `defaults:` of Hydra's and NeMo-RL's files

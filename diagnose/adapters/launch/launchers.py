@@ -9,7 +9,7 @@ from diagnose.adapters.launch.flags import Flag
 from diagnose.adapters.shell.shell_text import Word
 
 SHELLS = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh"})
-_PYTHON = re.compile(r"(?:.*/)?(?:python[\d.]*|py)(?:\.exe)?$")
+_PYTHON = re.compile(r"(?:.*[/\\])?(?:python[\d.]*|py)(?:\.exe)?$")
 _TORCHRUN = re.compile(r"(?:.*/)?torchrun$|torch\.distributed\.(?:run|launch)$")
 _MODULE = ("-m", "--module")
 #: Options of torchrun that take no value.

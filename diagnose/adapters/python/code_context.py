@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from diagnose.adapters.python.script_calls import callee_name
+from diagnose.adapters.python.script_calls import callee_name, nodes_of
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -36,7 +36,7 @@ class CodeContext:
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
-        self.nodes = list(ast.walk(tree))
+        self.nodes = list(nodes_of(tree))
         self._left = MOST_WORK
         self._parents: dict[int, ast.AST] = {}
         self._statements: dict[int, ast.stmt | None] = {}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from textwrap import dedent
+
+from diagnose.adapters.python.script_calls import parsed
 
 #: Characters of one text, lines that may be put right in it, and characters that all attempts on one text may parse.
 LARGEST, REPAIRS, EFFORT = 300_000, 40, 2_000_000
@@ -49,9 +50,7 @@ def parse_excerpt(text: str) -> Excerpt | None:
         if effort > EFFORT:
             return None
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return Excerpt(ast.parse(whole), lines, origins)
+            return Excerpt(parsed(whole), lines, origins)
         except SyntaxError as error:
             dropped += _repair(lines, origins, error)
         except (ValueError, RecursionError, MemoryError):

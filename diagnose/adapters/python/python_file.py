@@ -14,6 +14,7 @@ from diagnose.adapters.python.script_calls import (
     deferred_call,
     generation_call,
     loads_model,
+    nodes_of,
     parse_script,
     scalar_text,
     truncation_limit,
@@ -38,7 +39,7 @@ class Reader(LeafCollector):
         tree = parse_script(self.text)
         self._names = ScriptNames.from_tree(tree)
         calls = sorted(
-            (deferred_call(node) for node in ast.walk(tree) if isinstance(node, ast.Call)),
+            (deferred_call(node) for node in nodes_of(tree) if isinstance(node, ast.Call)),
             key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0),
         )
         order = CallOrder(tree)

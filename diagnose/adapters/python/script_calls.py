@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from diagnose.adapters.formats.config_value import MAX_SCRIPT, Unreadable
 from diagnose.phrases import phrase
@@ -61,14 +62,26 @@ def generation_call(calls: Sequence[ast.Call], modules: Mapping[str, str]) -> as
     )
 
 
+@lru_cache(maxsize=2)
+def nodes_of(tree: ast.Module) -> tuple[ast.AST, ...]:
+    """All nodes of a script, as `ast.walk` has them. Every reader of a script asks for them."""
+    return tuple(ast.walk(tree))
+
+
+@lru_cache(maxsize=1)
+def parsed(text: str) -> ast.Module:
+    """A text's tree, which nobody changes: several readers ask for that of one text. Raises what `ast.parse` raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
 def parse_script(text: str) -> ast.Module:
     """The script's tree. Raises Unreadable with the place of the first syntax error."""
     if len(text) > MAX_SCRIPT:
         raise Unreadable("too_large", phrase("adapters.too_large"))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
+        tree = parsed(text)
     except SyntaxError as error:
         raise Unreadable(
             "not_python",
@@ -78,7 +91,7 @@ def parse_script(text: str) -> ast.Module:
         ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise Unreadable("not_python", phrase("adapters.not_python", reason=type(error).__name__)) from error
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MAX_INT_BITS:
             node.value = math.inf  # int to str is limited to some thousand digits
     return tree

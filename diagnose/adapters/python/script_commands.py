@@ -9,9 +9,10 @@ from itertools import count
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
-from diagnose.adapters.python.script_calls import callee_name, parse_script
+from diagnose.adapters.python.script_calls import callee_name, nodes_of, parse_script, scalar_text
 from diagnose.adapters.python.script_names import ScriptNames
 from diagnose.adapters.python.script_values import NodePlaces
+from diagnose.adapters.shell.shell_arithmetic import evaluate
 from diagnose.adapters.shell.shell_text import Chars, Word
 
 #: Functions that run a command.
@@ -25,7 +26,11 @@ _OPENING = re.compile(r"([A-Za-z]{0,2})('''|\"\"\"|'|\")")
 _BLANK = re.compile(r"(?:\s+|\\\n|#[^\n]*|[()])*")
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _FIELD = re.compile(r"\{(\w*)[^{}]*\}|%[sdg]")
+#: Expressions that stand for the interpreter.
+_INTERPRETERS = {"sys.executable": "python"}
+_SUM = re.compile(r"[\w\s()*/%+-]{1,80}")
 _MAX_WORDS = 2000
+_FEW_OPTIONS = 3  # of a text that is nothing but options
 _MAX_DEPTH = 12
 
 
@@ -51,10 +56,10 @@ class _CommandReader:
         self._collect_lists()
 
     def launches(self, env: dict[str, Word]) -> Iterator[Launch]:
-        tracked = {id(node.value) for node in ast.walk(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign)) and _name_of(node)}
+        tracked = {id(node.value) for node in nodes_of(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign)) and _name_of(node)}
         for words in self._lists.values():
             yield from self._of_words(words, env)
-        for node in ast.walk(self._tree):
+        for node in nodes_of(self._tree):
             if isinstance(node, (ast.List, ast.Tuple)) and id(node) not in tracked and len(node.elts) > 1:
                 yield from self._of_words(self._words(node, 0) or [], env)
             elif isinstance(node, ast.Assign) or (isinstance(node, ast.Call) and callee_name(node.func) in _RUNNERS and node.args):
@@ -62,8 +67,12 @@ class _CommandReader:
                 if isinstance(value, ast.Call) and callee_name(value.func) == "split" and id(value) not in tracked:
                     yield from self._of_words(self._words(value, 0) or [], env)
                 elif _is_text(value) and not self._joins_known_list(value):
-                    nested = text_launches(self._chars(value, 0), {**env, **self._env_of(node)})
-                    yield from nested if any(starts_program(launch) and launch.flags for launch in nested) else ()
+                    chars = self._chars(value, 0)
+                    nested = text_launches(chars, {**env, **self._env_of(node)})
+                    if any(starts_program(launch) and launch.flags for launch in nested):
+                        yield from nested
+                    elif chars.text.startswith("--") and chars.text.count(" --") >= _FEW_OPTIONS:  # which another text or call starts
+                        yield from words_launches(text_words(chars), env, self.text)
 
     def _joins_known_list(self, node: ast.expr) -> bool:
         """Whether a text is made of a list that is read by its name."""
@@ -86,9 +95,9 @@ class _CommandReader:
 
     def _collect_lists(self) -> None:
         """The words of each list that a name stands for, with what is added to it later; unsure if only some branch adds it."""
-        branches = {id(inner): id(node) for node in ast.walk(self._tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
+        branches = {id(inner): id(node) for node in nodes_of(self._tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
         homes: dict[str, int | None] = {}
-        statements = [node for node in ast.walk(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr))]
+        statements = [node for node in nodes_of(self._tree) if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr))]
         for node in sorted(statements, key=lambda node: (node.lineno, node.col_offset)):
             name, branch = _name_of(node), branches.get(id(node))
             if isinstance(node, ast.Assign) and name:
@@ -177,9 +186,23 @@ class _CommandReader:
             return self._call(node, depth)
         value = self._names.resolve(node)
         if value.node is node:
-            return Chars.unknown(ast.unparse(node), start, end)
+            written = ast.unparse(node)
+            return self._computed(_INTERPRETERS.get(written, written), start, end)
         chars = self._chars(value.node, depth + 1)
         return Chars(chars.text, chars.starts, chars.ends, chars.sure and not value.option)
+
+    def _computed(self, written: str, start: int, end: int) -> Chars:
+        """The value of an expression that is a plain word or computes with whole numbers; unknown for any other."""
+
+        def value_of(name: str) -> str | None:
+            return scalar_text(self._names.follow(ast.Name(name)))
+
+        number = evaluate(written.replace("//", "/"), value_of) if _SUM.fullmatch(written) else None
+        if number is None and written not in _INTERPRETERS.values():
+            return Chars.unknown(written[:200], start, end)
+        chars = Chars()
+        chars.add(written if number is None else str(number), start, end)
+        return chars
 
     def _call(self, node: ast.Call, depth: int) -> Chars:
         name, argument = callee_name(node.func), node.args[0] if node.args else None
@@ -254,11 +277,11 @@ class _CommandReader:
         """The value in the braces of an f-string: a name that stands for a literal, as itself or as text."""
         name = re.fullmatch(r"\s*(?:(?:str|int)\(\s*)?([A-Za-z_][\w.]*)(\s*\))?\s*(?::\w*)?", written[:200])
         if name is None:
-            return Chars.unknown(written[:200], start, end)
+            return self._computed(_INTERPRETERS.get(written.strip(), written), start, end)
         node = ast.parse(name[1], mode="eval").body
         value = self._names.resolve(node)
         if value.node is node:
-            return Chars.unknown(written[:200], start, end)
+            return self._computed(_INTERPRETERS.get(written.strip(), written), start, end)
         chars = self._chars(value.node, depth + 1)
         return Chars(chars.text, chars.starts, chars.ends, chars.sure and not value.option)
 

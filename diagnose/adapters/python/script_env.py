@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.python.script_calls import callee_name, starts_cuda
+from diagnose.adapters.python.script_calls import callee_name, nodes_of, starts_cuda
 
 #: Variables that are read when CUDA starts in a process, and never again.
 _CUDA_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "CUDA_VISIBLE_DEVICES")
@@ -17,13 +17,15 @@ def environ_writes(tree: ast.Module, leaf_of: Callable[[str, ast.expr], Leaf]) -
 
     Only statements of the same function (or both outside of all) are known to run in the order written.
     """
+    writes = [(name, value, node) for node in nodes_of(tree) for name, value in _assignments(node)]
+    if not writes:
+        return
     functions = dict(_enclosing_functions(tree))
     first_starts: dict[int, int] = {}
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if isinstance(node, ast.Call) and starts_cuda(node):
             scope = functions.get(id(node), 0)
             first_starts[scope] = min(node.lineno, first_starts.get(scope, node.lineno))
-    writes = [(name, value, node) for node in ast.walk(tree) for name, value in _assignments(node)]
     for name, value, node in sorted(writes, key=lambda item: (item[1].lineno, item[1].col_offset)):
         start = first_starts.get(functions.get(id(node), 0))
         late = start is not None and start < value.lineno and name in _CUDA_VARIABLES
@@ -32,7 +34,7 @@ def environ_writes(tree: ast.Module, leaf_of: Callable[[str, ast.expr], Leaf]) -
 
 def _enclosing_functions(tree: ast.Module) -> Iterator[tuple[int, int]]:
     """Every node inside a function with the innermost function around it, both as ids."""
-    for function in ast.walk(tree):  # breadth first, so that inner functions come last and win
+    for function in nodes_of(tree):  # breadth first, so that inner functions come last and win
         if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             yield from ((id(node), id(function)) for node in ast.walk(function) if node is not function)
 

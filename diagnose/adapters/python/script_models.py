@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from diagnose.adapters.python.script_calls import callee_name, loads_model, moves_to_card, scalar_text
+from diagnose.adapters.python.script_calls import callee_name, loads_model, moves_to_card, nodes_of, scalar_text
 from diagnose.adapters.python.script_order import CallOrder
 
 #: Assignments that are followed from the trainer back to a load.
@@ -42,7 +42,7 @@ class ModelLoads:
 
     def _collect_bindings(self, tree: ast.Module) -> None:
         """Every value that is assigned to a name of a function or to an attribute (`self.model`)."""
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             for target in node.targets if isinstance(node, ast.Assign) else ():
                 for part in target.elts if isinstance(target, ast.Tuple) else [target]:
                     if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(node, ast.Assign):

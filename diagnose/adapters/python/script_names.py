@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from diagnose.adapters.python.script_calls import callee_name, scalar_text
+from diagnose.adapters.python.script_calls import callee_name, nodes_of, scalar_text
 
 #: Parsers that fill dataclasses from a command line or a file.
 PARSERS = frozenset({"HfArgumentParser", "TrlParser", "H4ArgumentParser"})
@@ -54,12 +55,14 @@ class ScriptNames:
     conditions: dict[int, ast.expr] = field(default_factory=dict)  # by call inside an `if`: its innermost condition
 
     @classmethod
+    @lru_cache(maxsize=1)
     def from_tree(cls, tree: ast.Module) -> ScriptNames:
+        """The names of a script, which nobody changes afterwards."""
         names = cls()
-        branches = {id(inner) for node in ast.walk(tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
-        for node in ast.walk(tree):
+        branches = {id(inner) for node in nodes_of(tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
+        for node in nodes_of(tree):
             names._record_node(node, id(node) in branches)
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.If):
                 inner = (call for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call))
                 names.conditions.update((id(call), node.test) for call in inner)
@@ -67,7 +70,7 @@ class ScriptNames:
                 names._record_command(tree, {callee_name(arg) for arg in node.args})
         if "typer" in names.modules.values():
             names._record_command(tree, set())
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Assign):
                 names._record_parse(node)
         return names
@@ -209,6 +212,8 @@ class ScriptNames:
             return self._resolve_field(node, node.value.id, node.attr)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
             mapping, wanted_key = self.bindings.get(node.value.id), node.slice.value
+            if isinstance(mapping, ast.Call) and callee_name(mapping.func) == "dict" and node.value.id not in self.mutated:
+                return next((Resolution(word.value) for word in mapping.keywords if word.arg == wanted_key), None)
             if isinstance(mapping, ast.Dict) and node.value.id not in self.mutated:
                 pairs = zip(mapping.keys, mapping.values, strict=True)
                 return next((Resolution(value) for key, value in pairs if isinstance(key, ast.Constant) and key.value == wanted_key), None)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.python.script_calls import callee_name, parse_script, scalar_text
+from diagnose.adapters.python.script_calls import callee_name, nodes_of, parse_script, scalar_text
 from diagnose.adapters.python.script_names import ScriptNames, declares_option, parameter_defaults
 from diagnose.adapters.python.script_values import LeafCollector
 
@@ -21,7 +21,7 @@ _SWITCHES = frozenset(
     | {"enable_xformers_memory_efficient_attention", "compile", "autocast"}
 )
 #: Calls whose `dtype` is the precision of a model; that of other calls is one tensor's.
-_TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast")
+_TYPED = ("dict", "Dict", "Config", "Node", "from_pretrained", "autocast", "Train", "Training", "Trainer", "Args", "Arguments", "Settings")
 #: Names of classes that hold a program's settings.
 _SETTINGS_CLASS = re.compile(r"(?:Config|Cfg|Conf|Args|Arguments|Options?|Opts?|Settings|Params|Parameters|Hypers)$")
 #: Types of numbers, attributes of a library of arrays as torch.bfloat16 is.
@@ -49,13 +49,13 @@ class SettingsReader(LeafCollector):
             else:
                 self.script.leaves.append(Leaf(full_name, None, "", 0, 0, 1, 1, "unsure", option=name))
         assigned: set[int] = set()
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.ClassDef):
                 for name, value in (*self._names.fields(node.name), *_constructor_defaults(node)):
                     self._add_setting(f"{node.name}.{name}", _default_of(value))
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 self._read_assignment(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, assigned)
-        for node in ast.walk(tree):
+        for node in nodes_of(tree):
             if isinstance(node, ast.Call) and id(node) not in assigned:
                 self._read_call(node)
         leaves = sorted(self.script.leaves, key=lambda leaf: leaf.start)
@@ -162,8 +162,9 @@ class SettingsReader(LeafCollector):
 
 
 def _constructor_defaults(definition: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
-    """Defaults that the constructor of a class of settings has; those of a layer or a data set are used with other values."""
-    if _SETTINGS_CLASS.search(definition.name):
+    """Defaults that the constructor of a class of settings or of a module of loaders has; those of a layer or a data set are used with
+    other values."""
+    if _SETTINGS_CLASS.search(definition.name) or any(callee_name(base).endswith("DataModule") for base in definition.bases):
         for node in definition.body:
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 yield from parameter_defaults(node)

@@ -159,9 +159,11 @@ def kind_of_classes(script: Script, text: str) -> str:
     """The framework whose classes the script calls, else the role that a plain script has."""
     called = set(script.classes)
     for name in framework_tables.names():
-        if called & set(_classes(name, text)):
+        own = called & set(_classes(name, text))
+        if own - lexicon.common_classes() or (own and re.search(rf"^[ \t]*(?:from|import)[ \t]+{name}\b", text, re.MULTILINE)):
             return name
-    return framework_tables.of_role("general") if called else framework_tables.of_role("plain") if script.leaves else "python"
+    is_known = bool(called - lexicon.common_classes())
+    return framework_tables.of_role("general") if is_known else framework_tables.of_role("plain") if script.leaves else "python"
 
 
 # -- a config that nobody recognises

@@ -181,6 +181,11 @@ def names_engine(leaf: Leaf) -> bool:
     return not set(_words(leaf.key.rpartition(".")[2])).isdisjoint(_lexicon()["engine"])
 
 
+def common_classes() -> frozenset[str]:
+    """Names of classes that programs of all kinds have."""
+    return frozenset(_lexicon()["classes"])
+
+
 def is_common(key: str) -> bool:
     """Whether programs of all kinds have a key of this name in such a block, so that it tells no framework from another."""
     *blocks, _ = key.split(".")
@@ -315,7 +320,7 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
     `sized`: a name on the hub that the catalogue does not know has to tell the model's size.
     """
     text = leaf.text or ""
-    if leaf.shape != "scalar" or _FILE_ENDING.search(text) or " " in text:
+    if leaf.shape != "scalar" or _FILE_ENDING.search(text) or " " in text or leaf.key.endswith((".type", "._target_")):
         return None
     if _HUB_NAME.fullmatch(text):
         return text if not sized or _SIZE.search(text) or model(text) is not None else None

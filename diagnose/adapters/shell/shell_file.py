@@ -108,8 +108,10 @@ class ShellReader(BlockReader):
         self.pos = redirect.end()
         self.skip_blanks()
         target = self.read_words()
-        if redirect[0].endswith((">", ">|")) and not redirect[0].startswith(("2", "&")) and target and target[0].sure:
-            self._targets.append(target[0].text)
+        if redirect[0].endswith((">", ">|")) and not redirect[0].startswith(("2", "&")) and target:
+            name = target[0].text if target[0].sure else target[0].text.rpartition("/")[2]  # in a folder that only the shell knows
+            if target[0].sure or (name and "$" not in name and name != target[0].text):
+                self._targets.append(name)
 
     def _read_separator(self) -> None:
         operator = self.text[self.pos : self.pos + 2]

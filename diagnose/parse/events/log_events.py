@@ -158,11 +158,14 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
     reader = import_module(f"diagnose.parse.messages.{grammar}")
     offset, index, prefix, line_start, line_rest = place
     text = line_rest if grammar == "device_oom" else clean(line_start[-CONTEXT:] + line_rest)[1]
-    text = wrapped_messages.join_wrapped(text, page, index, prefix, reader)
+    begun, text = text, wrapped_messages.join_wrapped(text, page, index, prefix, reader)
     if hasattr(reader, "prepend_lines"):
         text = reader.prepend_lines(text, _lines_above(page, page.index(offset), prefix))
     own = mixed_lines.own_text(line_start, text) if grammar == "device_oom" else text
     message: Message | None = reader.read(text.partition(".")[0] if own is None else own)
+    if message is None and page.cut_off:
+        message = reader.read(wrapped_messages.join_wrapped(begun, page, index, prefix, reader, to_the_end=True))
+        message = replace(message, figures={}) if message is not None else None  # its last figure may lack digits
     exception = mixed_lines.deduplicate_exception(grammar_statements.exception_before(line_start)) or (
         grammar_statements.exception_leading(line_start) if grammar == "serving_oom" else ""
     )

@@ -68,7 +68,8 @@ def _may_end(page: Page, grammars: frozenset[str], failed: bool) -> bool:
     """Whether a page says how a job ended. In a job that failed all words are searched for anyway."""
     if failed:
         return page.excerpt.spots.any(word for word, kind in memory_words.words_near_messages().items() if kind in grammars)
-    return any(True for _ in memory_words.ending_literals(grammars).find(memoryview(page.excerpt.raw)))
+    raw = memoryview(page.excerpt.raw)
+    return any(True for finder in memory_words.ending_literals(grammars) for _ in finder.find(raw))
 
 
 def _first_and_last(marks: Sequence[Mark]) -> Iterator[Mark]:

@@ -177,8 +177,9 @@ def place_behind_class(page: Page, offset: int) -> Place | None:
 # -- how it goes on
 
 
-def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: MessageReader) -> str:
-    """The whole text of a message: its line and those it was wrapped into, with numbers as torch prints them."""
+def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: MessageReader, *, to_the_end: bool = False) -> str:
+    """The whole text of a message: its line and those it was wrapped into, with numbers as torch prints them. `to_the_end`: with a number
+    that the end of the text may have cut."""
     text, *further = text.split("\n")
     text = _END.sub("", text) if text.rstrip()[-1:] in _BORDERS else text
     count = blanks = 0
@@ -198,7 +199,7 @@ def join_wrapped(text: str, page: Page, index: int, prefix: Prefix, reader: Mess
         text += _seam(text, line, reader) + line
         count, blanks = count + 1, 0
     number = _LAST_NUMBER.search(text[-26:])
-    if number is not None and page.cut_off.endswith(number[0]):
+    if number is not None and not to_the_end and page.cut_off.endswith(number[0]):
         text = text[: number.start() - min(26, len(text))]  # its other digits, or its unit, may be missing
     return normalise_numbers(text[:LONGEST], getattr(reader, "PARTED_BYTES", False))
 

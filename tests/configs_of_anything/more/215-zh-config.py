@@ -1,0 +1,10 @@
+"""训练配置文件。"""
+DATA_ROOT = r"D:\ocr\trainnew"
+BATCH_SIZE = 72
+NUM_EPOCHS = 50
+LEARNING_RATE = 3e-4
+WEIGHT_DECAY = 1e-4
+IMG_SIZE = 260
+DEVICE = "cuda"
+NUM_WORKERS = 6
+USE_AMP = True

@@ -1,0 +1,1 @@
+lerobot-train --dataset.repo_id=me/pick_place --policy.type=act --output_dir=o --policy.device=cuda --wandb.enable=true --batch_size=28 --num_workers=6 --steps=80000 --eval_freq=5000 --policy.chunk_size=40 --policy.use_amp=true

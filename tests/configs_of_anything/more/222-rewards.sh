@@ -1,0 +1,1 @@
+python ./ppo_train.py --mode reward --num_timestep_total 50000 --num_timestep_per_batch 400 --num_update_per_batch 10 --latent_size 64 --r_gamma 0.95 --learning_rate_ppo 3e-4 --input_resolution 84 --batch_size 128

@@ -1,0 +1,1 @@
+onmt_train -data d/x -save_model m -layers 6 -rnn_size 512 -word_vec_size 512 -transformer_ff 2048 -heads 8 -encoder_type transformer -decoder_type transformer -train_steps 200000 -max_generator_batches 2 -dropout 0.1 -batch_size 3072 -batch_type tokens -normalization tokens -accum_count 4 -optim adam -world_size 2 -gpu_ranks 0 1

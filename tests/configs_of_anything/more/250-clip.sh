@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 4 -m open_clip_train.main --batch-size 256 --precision amp_bf16 --workers 6 --imagenet-val v --model ViT-L-14 --grad-checkpointing --accum-freq 2 --train-num-samples 100000 --local-loss --gather-with-grad --force-image-size 336

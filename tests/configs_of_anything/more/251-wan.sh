@@ -1,0 +1,1 @@
+torchrun --nproc_per_node=4 generate.py --task i2v-14B --size 832*480 --frame_num 81 --ckpt_dir ./Wan2.1-I2V-14B-480P --image a.jpg --prompt "x" --dit_fsdp --t5_fsdp --ulysses_size 4 --offload_model True

@@ -1,0 +1,5 @@
+DEBUG = True
+DATABASES = {"default": {"ENGINE": "x"}}
+MAX_LENGTH = 200
+WORKERS = 3
+BATCH_SIZE = 64

@@ -1,0 +1,67 @@
+"""Messages of programs that few logs hold, each with its family; the same words in a question of code say nothing."""
+
+from __future__ import annotations
+
+from collected import for_each
+
+import diagnose
+
+MESSAGES = {
+    "RMM failure at:/opt/rmm/mr/device/pool_memory_resource.hpp:201: Maximum pool size exceeded": "other",
+    "[TRT] [W] Requested amount of GPU memory (6442450944 bytes) could not be allocated.": "other",
+    "catboost/cuda/cuda_lib/cuda_base.h:275: CUDA error 2: out of memory": "cuda_driver",
+    "catboost/cuda/cuda_lib/memory_pool/stack_like_memory_pool.h:300: Out of memory. Requested 3072.5; Free 911.25": "other",
+    "ERROR  TDRV:log_dev_mem   Failed to allocate 256.000MB (usage: tensors) on ND 0:NC 1, current utilization:": "other",
+    "ERROR  NMGR:stage  nrt_tensor_allocate status=4 NRT_RESOURCE Allocation Failure": "other",
+    "thread 'main' panicked at 'wgpu error: Out of Memory'": "other",
+    "RuntimeError: Insufficient VRAM for model and cache": "other",
+    "RuntimeError: Insufficient space in device allocation": "other",
+    "DGLError: Check failed: (e == cudaSuccess) is false: CUDA: out of memory": "cuda_driver",
+    "ValueError: Insufficient GPU memory error: The available single GPU memory is 5120.0 MB, which is less than the sum": "other",
+    "whisper_model_load: failed to allocate memory for the model": "other",
+    "whisper_init_state: failed to allocate the compute buffer": "other",
+    "[ERROR] ggml_extend.hpp:990  - unet: failed to allocate the compute buffer": "other",
+    "pandas.errors.ParserError: Error tokenizing data. C error: out of memory": "cpp_bad_alloc",
+    "CUDA error: Out of memory in cuMemAlloc_v2(&device_pointer, size) (device_impl.cpp:701)": "cuda_driver",
+    "System is out of GPU memory": "cuda_driver",
+    "/tiny-cuda-nn/gpu_memory.h:120 cudaMalloc(&rawptr, n_bytes+GUARD*2) failed with error out of memory": "cuda_driver",
+    "Allocation of the buffer failed with: CUDA error #2 (cudaErrorMemoryAllocation): out of memory.": "cuda_driver",
+    'Kokkos ERROR: Cuda memory space failed to allocate 12 GiB (label="x") using cudaMalloc().': "other",
+    "RuntimeError: Not enough memory, use lower resolution (max approx. 1152x1152). Need: 7.4GB free, Have:5.1GB free": "torch_cuda",
+    "RuntimeError: Device(id:0) memory isn't enough and alloc failed, kernel name: Default/Conv2D, alloc size: 536870912B.": "other",
+    "vkAllocateMemory failed -2": "other",
+    "Runtime error: Memory limit exceeded (16Gi)": "host_oom_killer",
+    "heroku[worker.1]: Error R15 (Memory quota vastly exceeded)": "host_oom_killer",
+    "[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync: out of memory": "cuda_driver",
+    "fatal: Out of memory, malloc failed (tried to allocate 262144000 bytes)": "cpp_bad_alloc",
+    "terminate called after throwing an instance of 'c10::OutOfMemoryError'": "torch_cuda",
+    'RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":830': "torch_cuda",
+    "PhysX error: PxgCudaDeviceMemoryAllocator fail to allocate memory 268435456 bytes!! Result = 2": "other",
+    "cupy.cuda.memory.OutOfMemoryError: out of memory to allocate 536870912 bytes (total 9663676416 bytes)": "cupy",
+    "Error using gpuArray/conv\nOut of memory on device. To view more detail about available memory on the GPU": "other",
+    "Error: cannot allocate vector of size 12.5 Gb": "cpp_bad_alloc",
+    "Memory limit of 512 MiB exceeded with 540 MiB used.": "host_oom_killer",
+    "OutOfMemoryError: Container killed due to memory usage": "host_oom_killer",
+    "Model loading was stopped due to insufficient system resources.": "other",
+    "[E] Out of CUDA pre-allocated memory. Consider using ti.init(device_memory_fraction=0.9)": "other",
+    "Warp CUDA error 2: out of memory (in function alloc_device, warp.cu:1100)": "cuda_driver",
+}
+#: A number at the end of a text may lack digits: the message counts, its figure does not.
+CUT = ("RuntimeError: Failed to allocate memory for requested buffer of size 10737", "ggml: failed to allocate CUDA0 buffer of size 89128")
+
+
+@for_each("message, family", MESSAGES.items())
+def test_a_rare_message_is_read(message: str, family: str) -> None:
+    verdict = diagnose.explain(f"{message}\n").verdict
+    assert (verdict.status, verdict.family) == ("oom", family)
+
+
+@for_each("message", CUT)
+def test_a_message_cut_in_its_figure_is_read_without_it(message: str) -> None:
+    diagnosis = diagnose.explain(message)
+    assert diagnosis.verdict.status == "oom"
+    assert not [fact for fact in diagnosis.facts if fact.name == "log.requested" and fact.value is not None]
+
+
+def test_an_exit_status_in_brackets_is_a_kill() -> None:
+    assert diagnose.explain("Process `TRAIN (1)` terminated with an error exit status (137)\n").verdict.status == "suspected"
