@@ -302,6 +302,16 @@ class Names(Row):
     names: str
 
 
+class DeclaredRow(Row):
+    columns: str = Field(alias="in")
+    names: str
+
+
+class Declared(Row):
+    columns: list[tuple[str, str]]
+    rows: list[DeclaredRow]
+
+
 # -- models and cards
 
 
@@ -1345,6 +1355,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "costs": Costs,
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
+        "declared": Declared,
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],

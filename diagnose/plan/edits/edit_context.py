@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
-from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema import declared_keys, framework_tables
 from diagnose.adapters.schema.table_types import Key
 from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
@@ -29,12 +29,20 @@ class EditContext(NamedTuple):
         """The entries of the document that set the knob."""
         return [entry for entry in document.entries if knob in entry.knobs]
 
-    def covers_release(self, key: Key, span: ReleaseSpan) -> bool | None:
-        """Whether the key exists in the job's release and entry point; None where that is unknown. `span`: the document's releases."""
-        if key.entry and not any(key.reads(str(fact.value)) for fact in self.entry_points()):
+    def covers_release(self, document: Document, key: Key, span: ReleaseSpan) -> bool | None:
+        """Whether the key exists in the job's release and entry point: by our table, and by what the published packages declare there;
+        None where that is unknown. `span`: the document's releases."""
+        entries = [str(fact.value) for fact in self.entry_points()]
+        if key.entry and not any(key.reads(entry) for entry in entries):
             return False
         version = self.book.version(key.version)
-        return key.releases.covers(ReleaseSpan(version, framework_tables.final_release(version)) if version else span)
+        releases = ReleaseSpan(version, framework_tables.final_release(version)) if version else span
+        covers = key.releases.covers(releases)
+        if covers is False or key.struct:
+            return covers
+        present = [name_of(entry.key) for entry in document.entries]
+        declares = declared_keys.declares(document.framework, key, [document.entry, *entries], releases, present)
+        return declares if declares is not None else covers
 
     def entry_points(self) -> list[Fact]:
         """The job's entry points that decide what is trained; an empty one if there is none."""

@@ -166,13 +166,13 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
     span = context.span(document)
     keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
     usable = [
-        key for key in keys if context.covers_release(key, span) is not False and fits_form(document, key) and is_usable(document, key)
+        key for key in keys if context.covers_release(document, key, span) is not False and fits_form(document, key) and is_usable(document, key)
     ]
     blocks = {name_of(entry.key).partition(".")[0] for entry in document.entries}
 
     def fit_rank(key: Key) -> tuple[bool, bool]:
         """Prefer a key whose block exists, then one that every possible release has."""
-        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(key, span) is not True
+        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(document, key, span) is not True
 
     for key in sorted(usable, key=fit_rank):
         if any(name_of(entry.key) == key.key and knob in entry.knobs for entry in document.entries):
