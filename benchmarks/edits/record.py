@@ -8,6 +8,7 @@ share a row.
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
 from pathlib import Path
@@ -17,6 +18,7 @@ from tables import all_declared
 from diagnose.adapters.schema import framework_tables
 
 from packages import ROOT, listed  # isort: skip
+from diagnose.word_conditions import word_of  # isort: skip
 
 FOLDER = ROOT / "rules" / "declared"
 
@@ -34,13 +36,16 @@ def spans(numbers: list[int]) -> str:
 
 def record(name: str) -> str:
     table, columns, found = framework_tables.table(name), list[str](), dict[str, list[int]]()
+    defaults: dict[str, set[str]] = {}
     names = {key.replace("-", "_") for key in table.known if not key[:1].isupper()} | {key.key for key in table.keys if key.key}
     for release, entry, said, _ in all_declared(name):
         if not said.options:
             continue
         for key in names:
-            if said.find(key) is not None:
+            option = said.find(key)
+            if option is not None:
                 found.setdefault(key, []).append(len(columns))
+                defaults.setdefault(key, set()).add(word_of(option.default) if isinstance(option.default, (bool, int, float, str)) else "")
         columns.append(f'["{release}", {entry}]')
     rows: dict[str, list[str]] = {}
     for key, numbers in found.items():
@@ -56,7 +61,10 @@ def record(name: str) -> str:
         lines.append(f'  - in: "{numbers}"')
         lines.append("    names: >-")
         lines += textwrap.wrap(" ".join(sorted(keys)), 140, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False)
-    return "\n".join(lines) + "\n"
+    turned = {key.key for key in table.keys if key.addable}
+    same = {key: next(iter(words)) for key, words in sorted(defaults.items()) if len(words) == 1 and key in turned}
+    said = [f"  {key}: {json.dumps(word)}" for key, word in same.items() if word]
+    return "\n".join([*lines, "# Defaults that all columns share, of the keys that turn a knob.", "defaults:", *said] if said else lines) + "\n"
 
 
 if __name__ == "__main__":

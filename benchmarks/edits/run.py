@@ -90,9 +90,12 @@ def verdict(edit: Edit, document: Document, diagnosis: Diagnosis) -> str:
         return ""
     key = name_of(edit.renamed or edit.key)
     head = key.partition(".")[0]
-    if head[:1].isupper() or head in ("from_pretrained", "prepare_model_for_kbit_training", "model_init_kwargs") or key.isupper():
+    if head[:1].isupper() or head in ("from_pretrained", "prepare_model_for_kbit_training", "get_peft_model", "model_init_kwargs") or key.isupper():
         return "unjudged"
+    versions = {row.version for row in framework_tables.table(document.framework).named(key)}
     every, judges = columns(document, diagnosis)
+    if declared_keys.record(document.framework) is None and versions == {f"version.{document.framework}"}:
+        return "unjudged"  # a key of its own, which what it extends does not say
     if not judges:
         return "unjudged"
     if edit.key.startswith("+"):
@@ -164,12 +167,15 @@ def judged(diagnosis: Diagnosis) -> Iterator[tuple[str, str, tuple[str, ...]]]:
             yield "plan", f"rejected: {error}", ()
             return
         bad = [name for name, text in texts.items() if not parses(name, text)]
+        steps = [remedy.edits for remedy in diagnosis.outcome.remedies if remedy.id in plan.steps]
+        beside = {edit for edits in steps if len(edits) > 1 for edit in edits}
         faults = [
             why
             for edit in plan.edits
             for own in [[one for one in diagnosis.documents if one.name == edit.target]]
             for document in [closest(own, edit) or (own[0] if own else None)]
             if document is not None and (why := verdict(edit, document, diagnosis)) not in ("", "unjudged")
+            if why.startswith("rejected") or edit not in beside
         ]
         yield "plan", f"rejected: {bad[0]} does not parse" if bad else faults[0] if faults else "", ()
 
@@ -200,14 +206,19 @@ def main() -> int:
         for kind, card in chosen:
             diagnosis = explain(log(kind, card), configs=files, gpu=card if kind in ("host", "engine") else None)
             framework = FactBook(diagnosis.facts).word("train.framework") or next((one.framework for one in diagnosis.documents), "none")
-            for what, why, edit in judged(diagnosis):
+            found = list(judged(diagnosis))
+            for what, why, edit in found:
                 if what == "plan":
                     tally[framework]["plans"] += 1
                     tally[framework]["bad plans"] += bool(why)
+                    if why:
+                        print(f"{name} [{kind}, {card}] plan: {why}", flush=True)
                     continue
                 distinct = (name, *edit)
                 if distinct in seen:
                     continue
+                if why.startswith("in vain") and len([one for one in found if one[0] == what]) > 1:
+                    why = ""  # beside other edits of the remedy
                 seen[distinct] = why
                 group = why.partition(":")[0] or "good"
                 tally[framework][group] += 1

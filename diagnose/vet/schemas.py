@@ -310,6 +310,7 @@ class DeclaredRow(Row):
 class Declared(Row):
     columns: list[tuple[str, str]]
     rows: list[DeclaredRow]
+    defaults: dict[str, str] = {}
 
 
 # -- models and cards

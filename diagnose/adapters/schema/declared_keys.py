@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
-from diagnose.release_spans import ReleaseSpan
+from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.ternary import Truth
 from diagnose.units import Version
 
@@ -28,6 +28,7 @@ class Record(NamedTuple):
 
     columns: tuple[Column, ...]
     names: dict[str, frozenset[int]]
+    defaults: dict[str, str]
 
 
 @cache
@@ -38,29 +39,43 @@ def record(framework: str) -> Record | None:
     except FileNotFoundError:
         return None
     columns = tuple(Column(number, Version(release), entry) for number, (release, entry) in enumerate(data["columns"]))
-    return Record(columns, {name: frozenset(_numbers(row["in"])) for row in data["rows"] for name in row["names"].split()})
+    names = {name: frozenset(_numbers(row["in"])) for row in data["rows"] for name in row["names"].split()}
+    return Record(columns, names, data.get("defaults", {}))
 
 
-def declares(framework: str, key: Key, entries: Iterable[str], span: ReleaseSpan, present: Collection[str]) -> Truth:
+def declares(framework: str, key: Key, entries: Iterable[str], spans: Mapping[str, ReleaseSpan], present: Collection[str]) -> Truth:
     """Whether the job's releases and entry point declare a key: no where the newest of them lacks it, unknown where some lack it or
     nothing is recorded.
 
-    `span`: the releases that are possible; `present`: the keys that stand beside it, which rule out what lacks them.
+    `spans`: the possible releases of each framework of the lineage; `present`: the keys that stand beside it, which rule out what lacks
+    them. A framework that inherits the key has a say, and so has the one that brings it.
     """
     words = [_words(entry) for entry in entries if entry]
+    said: list[Truth] = []
     for name in framework_tables.lineage(framework):
         found = record(name)
-        if found is None or key.version != framework_tables.table(name).version:
-            continue
-        columns = _consistent(found, _released(_at(found.columns, words), span), present)
-        if not columns or (key.key not in found.names and key.key not in framework_tables.known(name)):
-            return None
-        having = found.names.get(key.key, frozenset())
-        newest = {column.entry: column.number for column in columns}  # columns ascend with the releases
-        if not having.issuperset(newest.values()):
-            return False
-        return True if all(column.number in having for column in columns) else None
-    return None
+        if found is not None:
+            said.append(_declares(found, name, key, words, spans.get(name, EVERY), present))
+        if key.version == framework_tables.table(name).version:
+            break
+    return False if False in said else True if said and all(said) else None
+
+
+def _declares(found: Record, name: str, key: Key, entries: list[frozenset[str]], span: ReleaseSpan, present: Collection[str]) -> Truth:
+    columns = _consistent(found, _released(_at(found.columns, entries), span), present)
+    if not columns or (key.key not in found.names and key.key not in framework_tables.known(name)):
+        return None
+    having = found.names.get(key.key, frozenset())
+    newest = {column.entry: column.number for column in columns}  # columns ascend with the releases
+    if not having.issuperset(newest.values()):
+        return False
+    return True if all(column.number in having for column in columns) else None
+
+
+def default(framework: str, key: Key) -> str | None:
+    """The value that the key has in all recorded releases where nothing sets it; None where they differ or nothing is recorded."""
+    records = (record(name) for name in framework_tables.lineage(framework))
+    return next((found.defaults[key.key] for found in records if found is not None and key.key in found.defaults), None)
 
 
 def _numbers(text: str) -> Iterator[int]:

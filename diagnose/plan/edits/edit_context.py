@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import declared_keys, framework_tables
-from diagnose.adapters.schema.table_types import Key
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_spelling import spelled_key
@@ -41,7 +41,8 @@ class EditContext(NamedTuple):
         if covers is False or key.struct:
             return covers
         present = [name_of(entry.key) for entry in document.entries]
-        declares = declared_keys.declares(document.framework, key, [document.entry, *entries], releases, present)
+        spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.bases(document.framework)}
+        declares = declared_keys.declares(document.framework, key, [document.entry, *entries], {**spans, document.framework: span}, present)
         return declares if declares is not None else covers
 
     def entry_points(self) -> list[Fact]:
@@ -59,9 +60,15 @@ class EditContext(NamedTuple):
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
         table = framework_tables.table(document.framework)
-        return framework_tables.possible_releases(
-            table, self.book.version(table.version), [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"]
-        )
+        return self._released(table, [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"])
+
+    def _released(self, table: Table, present: Iterable[str]) -> ReleaseSpan:
+        return framework_tables.possible_releases(table, self.book.version(table.version), present)
+
+    def is_default_alone(self, document: Document, key: Key, text: str, value: Value) -> bool:
+        """Whether adding the key would change nothing: every release has this value by default, and no other key is set beside it."""
+        word = declared_keys.default(document.framework, key)
+        return word is not None and word.lower() == text.strip("\"'").lower() and not self.required_edits(document, key, value)
 
     def required_edits(self, document: Document, key: Key, value: Value) -> list[Edit]:
         """Edits of the keys that this key needs beside it (`needs` of the table) where it is switched on."""
