@@ -10,8 +10,9 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import declared_keys, framework_tables
 from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.translate.translation import auto_value, name_of
+from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
-from diagnose.plan.edits.key_spelling import spelled_key
+from diagnose.plan.edits.key_spelling import is_declared, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.rules.remedy import Edit
 from diagnose.release_spans import ReleaseSpan
@@ -77,7 +78,7 @@ class EditContext(NamedTuple):
         span, edits = self.span(document), []
         entries = {name_of(entry.key): entry for entry in document.entries}
         for need in key.needs:
-            applies = need.releases.covers(span)
+            applies = need.releases.covers(span) if is_declared(document, need.key) else False
             if applies is False or (applies is None and need.releases.high is not None):
                 continue
             entry = entries.get(need.key)
@@ -96,7 +97,7 @@ class EditContext(NamedTuple):
 
     def write_value(self, document: Document, key: Key, value: Value, entry: Entry | None) -> str | None:
         """The value as text for this key in the form of the document; None where the key cannot express it."""
-        if value is None:
+        if value is None or self._is_beyond_node(key, value):
             return None
         if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
@@ -118,6 +119,13 @@ class EditContext(NamedTuple):
             return "true" if word == "true" else None
         declaration = declared(key.knob)
         return spell(word, document.form, declaration.kind if declaration else "text", entry)
+
+    def _is_beyond_node(self, key: Key, value: Value) -> bool:
+        """Whether more processes are asked of a node than it has cards: no key of a launcher brings these."""
+        if key.knob != "parallel.world" or not isinstance(value, int):
+            return False
+        nodes, now = self.book.count("parallel.nodes") or 1, self.book.count("parallel.world") or 1
+        return value > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
 
     def _hidden(self) -> int | None:
         shape = self.book.shape("model.shape")

@@ -22,6 +22,11 @@ def is_usable(document: Document, key: Key) -> bool:
     return hold(required, lambda name: (words[name],) if name in words else UNSET) is True
 
 
+def is_declared(document: Document, key: str) -> bool:
+    """Whether the script that the document starts declares the option, as far as it is at hand."""
+    return document.takes is None or key in document.takes
+
+
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:
     """The row of the table by which the entry sets the knob."""
     candidates = table.rows(knob, name_of(entry.key))

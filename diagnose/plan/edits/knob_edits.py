@@ -16,7 +16,7 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import current_value, fits_form, is_usable, same_word, spelled_key, table_key
+from diagnose.plan.edits.key_spelling import current_value, fits_form, is_declared, is_usable, same_word, spelled_key, table_key
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell
@@ -166,7 +166,12 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
     span = context.span(document)
     keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
     usable = [
-        key for key in keys if context.covers_release(document, key, span) is not False and fits_form(document, key) and is_usable(document, key)
+        key
+        for key in keys
+        if context.covers_release(document, key, span) is not False
+        and fits_form(document, key)
+        and is_usable(document, key)
+        and is_declared(document, key.key)
     ]
     blocks = {name_of(entry.key).partition(".")[0] for entry in document.entries}
 
@@ -181,7 +186,10 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
         if text is not None and not context.is_default_alone(document, key, text, value):
             entry = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
             name = context.struct_prefix(document, key) + spelled_key(document, key.key)
-            if not entry and text == "true" and name.startswith("-") and table.switch(key.key):
+            is_switch = table.switch(key.key) if document.takes is None else document.takes.get(key.key, False)
+            if not entry and name.startswith("-") and is_switch:
+                if text != "true":
+                    continue  # a switch that is left out is off
                 text = ""
             edit = Edit(document.name, entry.key if entry else name, current_text(entry) if entry else None, text)
             return [edit, *context.required_edits(document, key, value)]
