@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 #: How deep classes are followed through the blocks of a configuration.
 DEEPEST = 6
 
@@ -59,7 +57,7 @@ class Trees:
             places = [place for root in self.roots for place in _places(root, name) if str(place[0]).endswith(f"/{ending}")]
             return places[0] if places else None
         alias = _aliases(near).get(name) if near is not None else None
-        if alias:
+        if alias and near is not None:
             places = [place for root in self.roots for place in _places(root, alias) if place[0] != near]
             return max(places, key=lambda place: (bool(_own_fields(place[1])), -_common(place[0], near)), default=None)
         found = [place for root in self.roots for place in _places(root, name)]
@@ -72,7 +70,7 @@ class Trees:
     def fields(self, name: str, near: Path | None = None, seen: frozenset[str] = frozenset()) -> dict[str, tuple[ast.AnnAssign, Path]]:
         """The annotated fields of a class and its bases, by name."""
         place = self.find(name, near)
-        if place is None or name in seen and near == place[0]:
+        if place is None or (name in seen and near == place[0]):
             return {}
         path, node = place
         fields: dict[str, tuple[ast.AnnAssign, Path]] = {}
@@ -110,7 +108,27 @@ class Trees:
                 yield from self.options(inner, f"{prefix}{key}.", path, depth + 1)
 
 
-_TYPING = frozenset("Optional Literal Union List Dict Any Annotated Sequence Callable Type Tuple Set Path Field StrictBool None Iterable".split())
+_TYPING = frozenset(
+    [
+        "Optional",
+        "Literal",
+        "Union",
+        "List",
+        "Dict",
+        "Any",
+        "Annotated",
+        "Sequence",
+        "Callable",
+        "Type",
+        "Tuple",
+        "Set",
+        "Path",
+        "Field",
+        "StrictBool",
+        "None",
+        "Iterable",
+    ]
+)
 
 
 @cache
@@ -172,8 +190,10 @@ def _literal(node: ast.expr | None) -> object:
 
 
 def _kind(text: str) -> str:
-    found = {word for word in re.findall(r"\b(bool|int|float|str)\b", text)}
-    return "str" if "str" in found or len(found) > 2 else "float" if "float" in found else "int" if "int" in found else "bool" if found else ""
+    found = set(re.findall(r"\b(bool|int|float|str)\b", text))
+    return (
+        "str" if "str" in found or len(found) > 2 else "float" if "float" in found else "int" if "int" in found else "bool" if found else ""
+    )
 
 
 def _option(assign: ast.AnnAssign) -> Option:
@@ -247,9 +267,9 @@ def _of_tree(data: object, prefix: str = "") -> Iterator[tuple[str, Option]]:
 
 def hydra_config(folder: Path, name: str) -> Any:
     """A configuration composed by Hydra itself."""
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-    from omegaconf import OmegaConf
+    from hydra import compose, initialize_config_dir  # type: ignore[import-not-found]
+    from hydra.core.global_hydra import GlobalHydra  # type: ignore[import-not-found]
+    from omegaconf import OmegaConf  # type: ignore[import-not-found]
 
     GlobalHydra.instance().clear()
     with initialize_config_dir(config_dir=str(folder), version_base=None):
@@ -269,6 +289,13 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
     for name in entry.get("parsers", ()):
         if (root / name).is_file():
             result.options.update(_of_parser(root / name))
+    _add_rest(result, entry, root, trees)
+    result.options = {name.replace("-", "_"): option for name, option in result.options.items()}
+    return result
+
+
+def _add_rest(result: Declared, entry: Mapping[str, Any], root: Path, trees: Trees) -> None:
+    """What functions, scripts, Hydra and words of source files declare."""
     for name, function in entry.get("functions", ()):
         result.options.update(_of_function(root / name, function, trees))
     for name in entry.get("read", ()):
@@ -282,9 +309,3 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
         text = (root / name).read_text(errors="replace") if (root / name).is_file() else ""
         result.options.update({word: Option() for word in re.findall(r"[\"'](\w+)[\"']", text)})
         result.options.update({word: Option() for word in re.findall(r"^    (\w+): ", text, re.MULTILINE)})
-    result.options = {name.replace("-", "_"): option for name, option in result.options.items()}
-    return result
-
-
-def load(text: str) -> Any:
-    return yaml.safe_load(text)

@@ -26,7 +26,11 @@ FRAMES = {
         ("torch/nn/modules/module.py", "convert", "return t.to("),
     ],
     "evaluation": [
-        ("transformers/trainer.py", "evaluation_loop", "losses, logits, labels = self.prediction_step(model, inputs, prediction_loss_only)"),
+        (
+            "transformers/trainer.py",
+            "evaluation_loop",
+            "losses, logits, labels = self.prediction_step(model, inputs, prediction_loss_only)",
+        ),
         ("transformers/trainer_pt_utils.py", "nested_concat", "return torch_pad_and_concatenate(tensors, new_tensors)"),
     ],
 }
@@ -41,14 +45,17 @@ def log(kind: str, card: str) -> str:
             "local_rank: 0 (pid: 4711) of binary: /opt/venv/bin/python\n"
         )
     if kind == "engine":
-        return "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+        return (
+            "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+        )
     capacity = CARDS[card]
     lines = ["Traceback (most recent call last):"]
     for place, function, statement in FRAMES[kind]:
         lines += [f'  File "{SITE}{place}", line 812, in {function}', f"    {statement}"]
     lines.append(
-        f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.86 GiB. GPU 0 has a total capacity of {capacity:.2f} GiB of which "
-        f"0.71 GiB is free. Including non-PyTorch memory, this process has {capacity - 0.75:.2f} GiB memory in use. Of the allocated memory "
+        f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.86 GiB. GPU 0 has a total capacity of {capacity:.2f} GiB of "
+        f"which 0.71 GiB is free. Including non-PyTorch memory, this process has {capacity - 0.75:.2f} GiB memory in use. Of the allocated "
+        "memory "
         f"{capacity - 2.9:.2f} GiB is allocated by PyTorch, and 1.42 GiB is reserved by PyTorch but unallocated."
     )
     return "\n".join(lines) + "\n"

@@ -55,7 +55,13 @@ def fetch(package: str, release: str, source: bool) -> str:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(downloads), f"{package}=={release}"]
     if source:  # building its metadata needs torch and setuptools in this environment; its own build would compile
         command += ["--no-binary", ":all:", "--no-build-isolation"]
-    environment = {**os.environ, "VLLM_TARGET_DEVICE": "empty", "SETUPTOOLS_SCM_PRETEND_VERSION": release, "VLLM_VERSION_OVERRIDE": release, "DS_BUILD_OPS": "0"}
+    environment = {
+        **os.environ,
+        "VLLM_TARGET_DEVICE": "empty",
+        "SETUPTOOLS_SCM_PRETEND_VERSION": release,
+        "VLLM_VERSION_OVERRIDE": release,
+        "DS_BUILD_OPS": "0",
+    }
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     archives = sorted(path for path in downloads.iterdir() if path.suffix in (".whl", ".gz", ".zip"))
     if not archives:

@@ -13,12 +13,13 @@ import sys
 import textwrap
 from pathlib import Path
 
-from tables import all_declared
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from edits.packages import ROOT, listed
+from edits.tables import all_declared
 
 from diagnose.adapters.schema import framework_tables
-
-from packages import ROOT, listed  # isort: skip
-from diagnose.word_conditions import word_of  # isort: skip
+from diagnose.word_conditions import word_of
 
 FOLDER = ROOT / "rules" / "declared"
 
@@ -51,20 +52,23 @@ def record(name: str) -> str:
     for key, numbers in found.items():
         rows.setdefault(spans(numbers), []).append(key)
     lines = [
-        f"# What the published releases of {listed()[name].get('package', name)} declare at these entry points, of the keys that our tables know.",
+        f"# What the published releases of {listed()[name].get('package', name)} declare at these entry points, of keys that our tables know.",
         "# Written by benchmarks/edits/record.py; `in`: the columns that declare the names.",
         "columns:",
         *(f"  - {column}" for column in columns),
         "rows:",
     ]
-    for numbers, keys in sorted(rows.items(), key=lambda row: (-len(row[1]), row[0])):
-        lines.append(f'  - in: "{numbers}"')
+    for place, keys in sorted(rows.items(), key=lambda row: (-len(row[1]), row[0])):
+        lines.append(f'  - in: "{place}"')
         lines.append("    names: >-")
         lines += textwrap.wrap(" ".join(sorted(keys)), 140, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False)
     turned = {key.key for key in table.keys if key.addable}
     same = {key: next(iter(words)) for key, words in sorted(defaults.items()) if len(words) == 1 and key in turned}
-    said = [f"  {key}: {json.dumps(word)}" for key, word in same.items() if word]
-    return "\n".join([*lines, "# Defaults that all columns share, of the keys that turn a knob.", "defaults:", *said] if said else lines) + "\n"
+    shown = [f"  {key}: {json.dumps(word)}" for key, word in same.items() if word]
+    return (
+        "\n".join([*lines, "# Defaults that all columns share, of the keys that turn a knob.", "defaults:", *shown] if shown else lines)
+        + "\n"
+    )
 
 
 if __name__ == "__main__":

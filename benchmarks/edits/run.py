@@ -21,22 +21,22 @@ from pathlib import Path
 
 import yaml
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from declared import Declared, Option  # noqa: E402
-from failures import CARDS, KINDS, log  # noqa: E402
-from packages import FOLDER, ROOT, listed  # noqa: E402
-from tables import all_declared  # noqa: E402
+from edits.declared import Declared, Option
+from edits.failures import CARDS, KINDS, log
+from edits.packages import FOLDER, ROOT, listed
+from edits.tables import all_declared
 
-from diagnose import explain  # noqa: E402
-from diagnose.adapters.formats.config_value import name_of  # noqa: E402
-from diagnose.adapters.formats.settings import Document  # noqa: E402
-from diagnose.adapters.schema import declared_keys, framework_tables  # noqa: E402
-from diagnose.diagnosis import Diagnosis  # noqa: E402
-from diagnose.errors import UserError  # noqa: E402
-from diagnose.facts import FactBook  # noqa: E402
-from diagnose.plan.patch import patching  # noqa: E402
-from diagnose.plan.rules.remedy import Edit  # noqa: E402
+from diagnose import explain
+from diagnose.adapters.formats.config_value import name_of
+from diagnose.adapters.formats.settings import Document
+from diagnose.adapters.schema import declared_keys, framework_tables
+from diagnose.diagnosis import Diagnosis
+from diagnose.errors import UserError
+from diagnose.facts import FactBook
+from diagnose.plan.patch import patching
+from diagnose.plan.rules.remedy import Edit
 
 CONFIGS = ROOT / "corpus" / "configs"
 
@@ -48,7 +48,7 @@ def packages() -> dict[str, dict[tuple[str, str], Declared]]:
     if not store.is_file() or store.stat().st_mtime < max(path.stat().st_mtime for path in Path(__file__).parent.glob("[dp]*[.ey]*")):
         made = {name: {(release, entry): said for release, entry, said, _ in all_declared(name)} for name in listed()}
         store.write_bytes(pickle.dumps(made))  # our own, in our own folder
-    loaded: dict[str, dict[tuple[str, str], Declared]] = pickle.loads(store.read_bytes())  # noqa: S301
+    loaded: dict[str, dict[tuple[str, str], Declared]] = pickle.loads(store.read_bytes())
     return loaded
 
 
@@ -75,7 +75,9 @@ def columns(document: Document, diagnosis: Diagnosis) -> tuple[list[Declared], l
         entries = [document.entry, *(str(fact.value) for fact in book.all("train.entry"))]
         at = declared_keys._at(record.columns, [declared_keys._words(entry) for entry in entries if entry])  # noqa: SLF001
         span = framework_tables.possible_releases(
-            framework_tables.table(name), book.version(framework_tables.table(name).version), [name_of(entry.key) for entry in document.entries]
+            framework_tables.table(name),
+            book.version(framework_tables.table(name).version),
+            [name_of(entry.key) for entry in document.entries],
         )
         at = declared_keys._consistent(record, declared_keys._released(at, span), [name_of(entry.key) for entry in document.entries])  # noqa: SLF001
         newest = {column.entry: column for column in at}
@@ -90,7 +92,11 @@ def verdict(edit: Edit, document: Document, diagnosis: Diagnosis) -> str:
         return ""
     key = name_of(edit.renamed or edit.key)
     head = key.partition(".")[0]
-    if head[:1].isupper() or head in ("from_pretrained", "prepare_model_for_kbit_training", "get_peft_model", "model_init_kwargs") or key.isupper():
+    if (
+        head[:1].isupper()
+        or head in ("from_pretrained", "prepare_model_for_kbit_training", "get_peft_model", "model_init_kwargs")
+        or key.isupper()
+    ):
         return "unjudged"
     versions = {row.version for row in framework_tables.table(document.framework).named(key)}
     every, judges = columns(document, diagnosis)

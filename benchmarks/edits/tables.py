@@ -12,14 +12,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from declared import Declared, declared  # noqa: E402
-from packages import listed, tree  # noqa: E402
+from edits.declared import Declared, declared
+from edits.packages import listed, tree
 
-from diagnose.adapters.schema import framework_tables  # noqa: E402
-from diagnose.release_spans import ReleaseSpan  # noqa: E402
-from diagnose.units import Version  # noqa: E402
+from diagnose.adapters.schema import framework_tables
+from diagnose.release_spans import ReleaseSpan
+from diagnose.units import Version
 
 
 def all_declared(name: str) -> Iterator[tuple[str, str, Declared, dict[str, Version]]]:
@@ -32,7 +32,11 @@ def all_declared(name: str) -> Iterator[tuple[str, str, Declared, dict[str, Vers
         versions = {f"version.{other}": Version(text) for other, text in {**others, name: release}.items()}
         for entry, said in spec["entries"].items():
             since, until = said.get("since"), said.get("until")
-            if root.is_dir() and not (since and Version(release) < Version(str(since))) and not (until and Version(str(until)) < Version(release)):
+            if (
+                root.is_dir()
+                and not (since and Version(release) < Version(str(since)))
+                and not (until and Version(str(until)) < Version(release))
+            ):
                 yield release, entry, declared(said, root, [tree(*pair) for pair in others.items()]), versions
 
 
@@ -52,7 +56,11 @@ def complaints(name: str) -> Iterator[str]:
             if option is None:
                 yield f"{name} {release} {entry}: {key.key} ({key.knob}) is not declared"
             elif option.choices and key.values:
-                odd = {word for word in key.values if word not in option.choices and "*" not in word and key.values[word] not in ("nothing", "unknown")}
+                odd = {
+                    word
+                    for word in key.values
+                    if word not in option.choices and "*" not in word and key.values[word] not in ("nothing", "unknown")
+                }
                 if odd - {"true", "false"}:
                     yield f"{name} {release} {entry}: {key.key} takes {'|'.join(option.choices)}, not {'|'.join(sorted(odd))}"
 

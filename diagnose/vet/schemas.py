@@ -281,7 +281,7 @@ class Framework(Row):
     shape: dict[str, list[Dimension]] = {}
     integrations: list[Integration] = []
     dated: list[Dated] = []
-    constraints: list[str] = []
+    constraints: list[str | Constraint | Divides] = []
     without: list[str] = []
     blocks: dict[str, str] = {}
     extended_by: list[str] = []
@@ -305,6 +305,19 @@ class Names(Row):
 class DeclaredRow(Row):
     columns: str = Field(alias="in")
     names: str
+
+
+class Constraint(Row):
+    if_: list[str] = Field(alias="if")
+    keeps: str
+    source: str
+
+
+class Divides(Row):
+    if_: list[str] = Field([], alias="if")
+    divides: str
+    into: str
+    source: str
 
 
 class Declared(Row):
@@ -858,6 +871,7 @@ class Programs(Row):
     others: list[str]
     chores: list[str]
     valued: list[str]
+    handing: list[str]
 
 
 class SnapshotGroup(Row):

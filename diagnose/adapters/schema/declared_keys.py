@@ -116,4 +116,3 @@ def _consistent(found: Record, columns: list[Column], present: Collection[str]) 
     names = [found.names[name] for name in present if name in found.names]
     counts = {column: sum(column.number in having for having in names) for column in columns}
     return [column for column, count in counts.items() if count == max(counts.values())]
-

@@ -186,14 +186,18 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
         if text is not None and not context.is_default_alone(document, key, text, value):
             entry = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
             name = context.struct_prefix(document, key) + spelled_key(document, key.key)
-            is_switch = table.switch(key.key) if document.takes is None else document.takes.get(key.key, False)
-            if not entry and name.startswith("-") and is_switch:
-                if text != "true":
+            if not entry and name.startswith("-") and _is_switch(document, table, key):
+                if text != "true" and document.takes is not None:
                     continue  # a switch that is left out is off
-                text = ""
+                text = "" if text == "true" else text
             edit = Edit(document.name, entry.key if entry else name, current_text(entry) if entry else None, text)
             return [edit, *context.required_edits(document, key, value)]
     return None
+
+
+def _is_switch(document: Document, table: Table, key: Key) -> bool:
+    """Whether the key is an option without a value: by the script that declares it, else by the framework's table."""
+    return table.switch(key.key) if document.takes is None else document.takes.get(key.key, False)
 
 
 # -- keys that a framework ignores
