@@ -52,7 +52,7 @@ def record(name: str) -> str:
     for key, numbers in found.items():
         rows.setdefault(spans(numbers), []).append(key)
     lines = [
-        f"# What the published releases of {listed()[name].get('package', name)} declare at these entry points, of keys that our tables know.",
+        f"# What the published releases of {listed()[name].get('package', name)} declare at these entry points, of keys we know.",
         "# Written by benchmarks/edits/record.py; `in`: the columns that declare the names.",
         "columns:",
         *(f"  - {column}" for column in columns),

@@ -172,7 +172,7 @@ def judged(diagnosis: Diagnosis) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         except UserError as error:
             yield "plan", f"rejected: {error}", ()
             return
-        bad = [name for name, text in texts.items() if not parses(name, text)]
+        bad = [name for name, text in texts.items() if not parses(name, text) and parses(name, documents[name].text)]
         steps = [remedy.edits for remedy in diagnosis.outcome.remedies if remedy.id in plan.steps]
         beside = {edit for edits in steps if len(edits) > 1 for edit in edits}
         faults = [

@@ -224,7 +224,10 @@ def test_a_refused_edit_is_said_in_words() -> None:
     bad, good = Edit("f", KEY, "8", "2"), Edit("f", "bf16", "true", "false")
     plan = Plan(("a", "b"), (bad, good), (), None, None, "yes")
     remedies, kept = verified(
-        [remedy("a", bad, command=same("first")), remedy("b", good), remedy("c", Edit("other", "k", None, "1"))], plan, documents
+        [remedy("a", bad, command=same("first")), remedy("b", good), remedy("c", Edit("other", "k", None, "1"))],
+        plan,
+        documents,
+        FactBook(),
     )
     assert kept is not None and kept.edits == (good,) and kept.steps == plan.steps
     assert [len(one.edits) for one in remedies] == [0, 1, 1]

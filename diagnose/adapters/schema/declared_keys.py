@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -43,33 +43,45 @@ def record(framework: str) -> Record | None:
     return Record(columns, names, data.get("defaults", {}))
 
 
-def declares(framework: str, key: Key, entries: Iterable[str], spans: Mapping[str, ReleaseSpan], present: Collection[str]) -> Truth:
-    """Whether the job's releases and entry point declare a key: no where the newest of them lacks it, unknown where some lack it or
-    nothing is recorded.
+class Use(NamedTuple):
+    """What tells the release and the entry point of a document: words of entry points, the possible releases of each framework of its
+    lineage, and the keys that stand in it, which rule out what lacks them."""
 
-    `spans`: the possible releases of each framework of the lineage; `present`: the keys that stand beside it, which rule out what lacks
-    them. A framework that inherits the key has a say, and so has the one that brings it.
-    """
-    words = [_words(entry) for entry in entries if entry]
+    entries: tuple[str, ...]
+    spans: Mapping[str, ReleaseSpan]
+    present: tuple[str, ...]
+
+
+def declares(framework: str, key: Key, use: Use) -> Truth:
+    """Whether the job's releases and entry point declare a key; unknown where some lack it or nothing is recorded. A framework that
+    inherits the key has a say, and so has the one that brings it."""
     said: list[Truth] = []
-    for name in framework_tables.lineage(framework):
-        found = record(name)
-        if found is not None:
-            said.append(_declares(found, name, key, words, spans.get(name, EVERY), present))
-        if key.version == framework_tables.table(name).version:
-            break
+    for columns, having in _asked(framework, key, use):
+        declaring = {column.entry for column in columns if column.number in having}
+        never = any(column.entry not in declaring for column in columns)  # an entry point that may be in use
+        said.append(False if never else True if all(column.number in having for column in columns) else None)
     return False if False in said else True if said and all(said) else None
 
 
-def _declares(found: Record, name: str, key: Key, entries: list[frozenset[str]], span: ReleaseSpan, present: Collection[str]) -> Truth:
-    columns = _consistent(found, _released(_at(found.columns, entries), span), present)
-    if not columns or (key.key not in found.names and key.key not in framework_tables.known(name)):
-        return None
-    having = found.names.get(key.key, frozenset())
-    newest = {column.entry: column.number for column in columns}  # columns ascend with the releases
-    if not having.issuperset(newest.values()):
-        return False
-    return True if all(column.number in having for column in columns) else None
+def is_given_up(framework: str, key: Key, use: Use) -> bool:
+    """Whether the newest release that may be in use lacks a key that an older one has."""
+    return any(
+        not having.issuperset({column.entry: column.number for column in columns}.values())  # columns ascend with the releases
+        for columns, having in _asked(framework, key, use)
+    )
+
+
+def _asked(framework: str, key: Key, use: Use) -> Iterator[tuple[list[Column], frozenset[int]]]:
+    """The columns that may be in use of each framework that has a say in a key, and the numbers of those that declare it."""
+    words = [_words(entry) for entry in use.entries if entry]
+    for name in framework_tables.lineage(framework):
+        found = record(name)
+        if found is not None and (key.key in found.names or key.key in framework_tables.known(name)):
+            columns = _consistent(found, _released(_at(found.columns, words), use.spans.get(name, EVERY)), use.present)
+            if columns:
+                yield columns, found.names.get(key.key, frozenset())
+        if key.version == framework_tables.table(name).version:
+            return
 
 
 def default(framework: str, key: Key) -> str | None:

@@ -41,10 +41,17 @@ class EditContext(NamedTuple):
         covers = key.releases.covers(releases)
         if covers is False or key.struct:
             return covers
-        present = [name_of(entry.key) for entry in document.entries]
-        spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.bases(document.framework)}
-        declares = declared_keys.declares(document.framework, key, [document.entry, *entries], {**spans, document.framework: span}, present)
+        declares = declared_keys.declares(document.framework, key, self._use(document))
         return declares if declares is not None else covers
+
+    def is_given_up(self, document: Document, key: Key) -> bool:
+        """Whether the newest release that may be in use lacks a key that an older one has."""
+        return declared_keys.is_given_up(document.framework, key, self._use(document))
+
+    def _use(self, document: Document) -> declared_keys.Use:
+        present = tuple(name_of(entry.key) for entry in document.entries)
+        spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.lineage(document.framework)}
+        return declared_keys.Use((document.entry, *(str(fact.value) for fact in self.entry_points())), spans, present)
 
     def entry_points(self) -> list[Fact]:
         """The job's entry points that decide what is trained; an empty one if there is none."""

@@ -6,8 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Document
+from diagnose.adapters.schema import framework_tables
+from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
+from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.rules.remedy import Edit, Plan, Remedy
 
@@ -15,19 +19,35 @@ if TYPE_CHECKING:
     from diagnose.plan.rules.outlook import Way
 
 
-def verified(remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document]) -> tuple[tuple[Remedy, ...], Plan | None]:
+def verified(
+    remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document], book: FactBook
+) -> tuple[tuple[Remedy, ...], Plan | None]:
     """The remedies and the plan with the edits that were verified. A remedy with another one keeps none of its edits, since half of
-    them may do harm; the plan keeps those of its other steps."""
+    them may do harm; the plan keeps those of its other steps. So with a key that a release which may be in use gave up."""
     check = EditCheck(documents)
     steps = {remedy.id: remedy for remedy in remedies if plan is not None and remedy.id in plan.steps}
     knobs = {knob: value for remedy in steps.values() for knob, value in remedy.knobs}
-    is_sound = plan is not None and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
+    gone = {remedy.id for remedy in remedies if any(_is_gone(edit, documents, book) for edit in remedy.edits)}
+    is_sound = plan is not None and not gone.intersection(steps) and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
     in_plan = set(plan.edits) if plan is not None and is_sound else set()
-    refused = {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
+    refused = gone | {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
     if plan is not None and not is_sound:
         plan, failed = _without_failing_steps(plan, steps, refused, check)
         refused |= failed
-    return tuple(_in_words(remedy, documents) if remedy.id in refused else remedy for remedy in remedies), plan
+    reasons = {name: "plan.by_release" if name in gone else "plan.by_hand" for name in refused}
+    return tuple(_in_words(remedy, documents, reasons[remedy.id]) if remedy.id in refused else remedy for remedy in remedies), plan
+
+
+def _is_gone(edit: Edit, documents: Sequence[Document], book: FactBook) -> bool:
+    """Whether an edit adds a key that the newest release that may be in use lacks."""
+    if edit.frm is not None or edit.to is None:
+        return False
+    name, context = name_of(edit.key), EditContext(tuple(documents), book, {})
+    for document in documents:
+        keys = framework_tables.table(document.framework).named(name) if document.name == edit.target else ()
+        if keys and not any(key.struct for key in keys):
+            return all(context.is_given_up(document, key) for key in keys)
+    return False
 
 
 def verified_ways(ways: Sequence[Way], documents: Sequence[Document]) -> tuple[Way, ...]:
@@ -53,9 +73,9 @@ def _without_failing_steps(plan: Plan, remedies: Mapping[str, Remedy], refused: 
     return replace(plan, edits=tuple(edit for edit in plan.edits if edit in kept)), failed
 
 
-def _in_words(remedy: Remedy, documents: Sequence[Document]) -> Remedy:
+def _in_words(remedy: Remedy, documents: Sequence[Document], reason: str) -> Remedy:
     """The remedy with its edits as a sentence, beside the command that it may have."""
-    sentence = phrase("plan.by_hand", changes=_listed([_change(edit, documents) for edit in remedy.edits]))
+    sentence = phrase(reason, changes=_listed([_change(edit, documents) for edit in remedy.edits]))
     command = sentence if remedy.command is None else _listed([remedy.command, sentence])
     return replace(remedy, edits=(), command=command)
 
@@ -68,6 +88,8 @@ def _change(edit: Edit, documents: Sequence[Document]) -> Text:
     key = edit.renamed or edit.key
     if edit.to is None and not edit.renamed:
         return phrase("plan.by_hand_removed", place=same(place), name=same(key))
+    if edit.to == "":
+        return phrase("plan.by_hand_added", place=same(place), name=same(key))
     return phrase("plan.by_hand_set", place=same(place), name=same(key), value=same(edit.to if edit.to is not None else edit.frm or ""))
 
 
