@@ -294,6 +294,7 @@ class Framework(Row):
     dumps_whole: bool = False
     one_process: bool = False
     spawns: list[str] = []
+    borrowed: str = ""
     traits: dict[str, Any] = {}  # typed by diagnose/traits.py, checked by diagnose/vet/frameworks.py
 
 

@@ -177,6 +177,7 @@ def table(name: str) -> Table:
         constraints=(*map(_constraint, raw.get("constraints", ())), *(base.constraints if base else ())),
         dumps_whole=raw.get("dumps_whole", False),
         one_process=raw.get("one_process", base.one_process if base else False),
+        borrowed=frozenset(raw.get("borrowed", "").split()),
         spawns=tuple(raw.get("spawns", ())),
     )
 

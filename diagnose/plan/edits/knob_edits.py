@@ -183,7 +183,10 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
         if any(name_of(entry.key) == key.key and knob in entry.knobs for entry in document.entries):
             continue
         text = context.write_value(document, key, value, None)
-        if text is not None and not context.is_default_alone(document, key, text, value):
+        if text is not None and context.is_default_alone(document, key, text, value):
+            if context.covers_release(document, key, span):
+                return None
+        elif text is not None:
             entry = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
             name = context.struct_prefix(document, key) + spelled_key(document, key.key)
             if not entry and name.startswith("-") and _is_switch(document, table, key):

@@ -12,6 +12,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.edit_context import EditContext
+from diagnose.plan.edits.key_spelling import parses_options
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.rules.remedy import Edit, Plan, Remedy
 
@@ -23,31 +24,38 @@ def verified(
     remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document], book: FactBook
 ) -> tuple[tuple[Remedy, ...], Plan | None]:
     """The remedies and the plan with the edits that were verified. A remedy with another one keeps none of its edits, since half of
-    them may do harm; the plan keeps those of its other steps. So with a key that a release which may be in use gave up."""
+    them may do harm; the plan keeps those of its other steps. So with a key that may not be there."""
     check = EditCheck(documents)
     steps = {remedy.id: remedy for remedy in remedies if plan is not None and remedy.id in plan.steps}
     knobs = {knob: value for remedy in steps.values() for knob, value in remedy.knobs}
-    gone = {remedy.id for remedy in remedies if any(_is_gone(edit, documents, book) for edit in remedy.edits)}
-    is_sound = plan is not None and not gone.intersection(steps) and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
+    doubts = {remedy.id: doubt for remedy in remedies if (doubt := _doubt(remedy.edits, documents, book))}
+    is_sound = plan is not None and not doubts.keys() & steps.keys() and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
     in_plan = set(plan.edits) if plan is not None and is_sound else set()
-    refused = gone | {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
+    refused = doubts.keys() | {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
     if plan is not None and not is_sound:
         plan, failed = _without_failing_steps(plan, steps, refused, check)
         refused |= failed
-    reasons = {name: "plan.by_release" if name in gone else "plan.by_hand" for name in refused}
-    return tuple(_in_words(remedy, documents, reasons[remedy.id]) if remedy.id in refused else remedy for remedy in remedies), plan
+    said = (_in_words(remedy, documents, doubts.get(remedy.id, "plan.by_hand")) if remedy.id in refused else remedy for remedy in remedies)
+    return tuple(said), plan
 
 
-def _is_gone(edit: Edit, documents: Sequence[Document], book: FactBook) -> bool:
-    """Whether an edit adds a key that the newest release that may be in use lacks."""
-    if edit.frm is not None or edit.to is None:
-        return False
-    name, context = name_of(edit.key), EditContext(tuple(documents), book, {})
-    for document in documents:
-        keys = framework_tables.table(document.framework).named(name) if document.name == edit.target else ()
-        if keys and not any(key.struct for key in keys):
-            return all(context.is_given_up(document, key) for key in keys)
-    return False
+def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook) -> str:
+    """The phrase for edits that add a key which the newest release that may be in use gave up, or an option that a script which was not
+    given may not take; empty without doubt."""
+    context = EditContext(tuple(documents), book, {})
+    for edit in edits:
+        if edit.frm is not None or edit.to is None:
+            continue
+        own = [document for document in documents if document.name == edit.target]
+        found = [(document, keys) for document in own if (keys := framework_tables.table(document.framework).named(name_of(edit.key)))]
+        if not found or any(key.struct for key in found[0][1]):
+            continue
+        document, keys = found[0]
+        if all(context.is_given_up(document, key) for key in keys):
+            return "plan.by_release"
+        if not parses_options(document):
+            return "plan.by_script"
+    return ""
 
 
 def verified_ways(ways: Sequence[Way], documents: Sequence[Document]) -> tuple[Way, ...]:
