@@ -213,25 +213,7 @@ def main() -> int:
             diagnosis = explain(log(kind, card), configs=files, gpu=card if kind in ("host", "engine") else None)
             framework = FactBook(diagnosis.facts).word("train.framework") or next((one.framework for one in diagnosis.documents), "none")
             found = list(judged(diagnosis))
-            for what, why, edit in found:
-                if what == "plan":
-                    tally[framework]["plans"] += 1
-                    tally[framework]["bad plans"] += bool(why)
-                    if why:
-                        print(f"{name} [{kind}, {card}] plan: {why}", flush=True)
-                    continue
-                distinct = (name, *edit)
-                if distinct in seen:
-                    continue
-                if why.startswith("in vain") and len([one for one in found if one[0] == what]) > 1:
-                    why = ""  # beside other edits of the remedy
-                seen[distinct] = why
-                group = why.partition(":")[0] or "good"
-                tally[framework][group] += 1
-                if group not in ("good", "unjudged"):
-                    print(f"{name} [{kind}, {card}] {what}: {edit[1]}: {edit[2]} -> {edit[3]}: {why}", flush=True)
-                elif options.list:
-                    print(f"{name} {what}: {edit[1]}: {edit[2]} -> {edit[3]} {why}", flush=True)
+            _count(name, f"{kind}, {card}", found, tally[framework], seen, options.list)
     remaining = [f"{name[0]} {name[2]}: {name[3]} to {name[4]}: {why}" for name, why in seen.items() if why not in ("", "unjudged")]
     heads = ("good", "rejected", "in vain", "unjudged", "plans", "bad plans")
     lines = ["| framework | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
@@ -241,6 +223,33 @@ def main() -> int:
     if options.write:
         options.write.write_text(document(number, lines, remaining))
     return 0
+
+
+def _count(
+    name: str,
+    failure: str,
+    found: Sequence[tuple[str, str, tuple[str, ...]]],
+    counts: Counter[str],
+    seen: dict[tuple[str, ...], str],
+    every: bool,
+) -> None:
+    """Enter the verdicts of one diagnosis, each distinct edit of a job once, and print those that are bad."""
+    for what, why, edit in found:
+        if what == "plan":
+            counts["plans"] += 1
+            counts["bad plans"] += bool(why)
+            if why:
+                print(f"{name} [{failure}] plan: {why}", flush=True)
+            continue
+        if why.startswith("in vain") and sum(one[0] == what for one in found) > 1:
+            why = ""  # beside other edits of the remedy
+        if (name, *edit) in seen:
+            continue
+        seen[name, *edit] = why
+        group = why.partition(":")[0] or "good"
+        counts[group] += 1
+        if every or group not in ("good", "unjudged"):
+            print(f"{name} [{failure}] {what}: {edit[1]}: {edit[2]} -> {edit[3]} {why}", flush=True)
 
 
 def document(jobs_read: int, table: Sequence[str], remaining: Sequence[str]) -> str:
@@ -258,9 +267,9 @@ def document(jobs_read: int, table: Sequence[str], remaining: Sequence[str]) -> 
             "recorded in `rules/declared`, decide which keys an edit may add; `tests/plan/test_declared_keys.py` holds them.",
             "",
             f"{jobs_read} jobs fail in four of 32 ways (eight failures, four cards). An edit is *good* where the release in use, else the",
-            "newest, declares its key at its entry point with this type and among these choices; *in vain* where every such release has the",
-            "value by default; *unjudged* where no package was read. A whole plan is bad where one of its edits is, or where a file no longer",
-            "parses. That settings fit together (what `needs` and `constraints` of rules/frameworks say) is not judged here.",
+            "newest, declares its key at its entry point with this type and among its choices; *in vain* where every such release has",
+            "the value by default; *unjudged* where no package was read. A whole plan is bad where one of its edits is, or where a file no",
+            "longer parses. That settings fit together (what `needs` and `constraints` of rules/frameworks say) is not judged here.",
             "",
             *table,
             "",
