@@ -14,7 +14,7 @@ INSTALL = $(BIN)/python -m pip install --quiet
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fix accept docs rules oracle fuzz bench bench-triage wheel locks clean
+.PHONY: help demo test test-all check fix accept docs rules oracle fuzz bench bench-edits bench-triage wheel locks clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "make %-10s%s\n", $$1, $$2 }'
@@ -75,6 +75,13 @@ fuzz: $(VENV)/.dev bytecode  ## spliced and bent inputs for SECONDS (60); KEEP=1
 bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, reading as a ratio to ripgrep
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/scan.py
+
+bench-edits: $(VENV)/.dev bytecode  ## edits judged by the published packages of the frameworks; downloads 0.3 GB (2 GB on disk with torch, for metadata)
+	test -d .venvs/judge || $(BIN)/python -m venv .venvs/judge
+	.venvs/judge/bin/pip install --quiet torch setuptools setuptools_scm wheel packaging numpy hydra-core --editable .
+	.venvs/judge/bin/python benchmarks/edits/packages.py
+	.venvs/judge/bin/python benchmarks/edits/record.py
+	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second --write docs/edits.md
 
 bench-triage: $(VENV)/.dev bytecode  ## what ten thousand jobs cost, as ratios to ripgrep; needs 8 GB of disk and half an hour
 	$(BIN)/python benchmarks/triage/bench.py --json $(or $(FIGURES),/dev/null)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from diagnose import catalogue
@@ -127,7 +127,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
     notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
     notices += late_notices + missing.notices
     inputs = tuple(document.input for document in documents if not document.outer)
-    return Settings(inputs, tuple(facts), (*_documents(parts, translations), *guessed.documents), tuple(notices))
+    return Settings(inputs, tuple(facts), (*_documents(parts, translations, documents), *guessed.documents), tuple(notices))
 
 
 def _resolve_references(parts: Sequence[Part]) -> list[Part]:
@@ -348,11 +348,32 @@ def _default_facts(
     return facts
 
 
-def _documents(parts: Sequence[Part], translations: Sequence[Translation]) -> tuple[Document, ...]:
+def _documents(parts: Sequence[Part], translations: Sequence[Translation], opened: Sequence[OpenDocument]) -> tuple[Document, ...]:
     """The documents to edit: files first, the log's command line last."""
+    scripts = {named_files.base_name(document.input.name): document.text for document in opened if document.form == "python"}
     documents = [
-        Document(part.name, part.table.name, part.form, part.text, tuple(translation.entries), part.outer, part.shift, part.entry)
+        Document(
+            part.name,
+            part.table.name,
+            part.form,
+            part.text,
+            tuple(translation.entries),
+            part.outer,
+            part.shift,
+            part.entry,
+            _options_of(part, scripts),
+        )
         for part, translation in zip(parts, translations, strict=True)
         if part.leaves and part.form != "dump"
     ]
     return tuple(sorted(documents, key=lambda document: document.form == "command"))
+
+
+def _options_of(part: Part, scripts: Mapping[str, str]) -> Mapping[str, bool] | None:
+    """The options that a command's own script declares, if the script is at hand; a launcher's options are its own."""
+    text = scripts.get(named_files.base_name(part.entry)) if part.form in ("shell", "command") and part.table.trainer else None
+    if text is None:
+        return None
+    from diagnose.adapters.python.script_arguments import declared_options  # few jobs bring a command and its script
+
+    return declared_options(text)

@@ -281,7 +281,7 @@ class Framework(Row):
     shape: dict[str, list[Dimension]] = {}
     integrations: list[Integration] = []
     dated: list[Dated] = []
-    constraints: list[str] = []
+    constraints: list[str | Constraint | Divides] = []
     without: list[str] = []
     blocks: dict[str, str] = {}
     extended_by: list[str] = []
@@ -294,12 +294,37 @@ class Framework(Row):
     dumps_whole: bool = False
     one_process: bool = False
     spawns: list[str] = []
+    borrowed: str = ""
     traits: dict[str, Any] = {}  # typed by diagnose/traits.py, checked by diagnose/vet/frameworks.py
 
 
 class Names(Row):
     source: str
     names: str
+
+
+class DeclaredRow(Row):
+    columns: str = Field(alias="in")
+    names: str
+
+
+class Constraint(Row):
+    if_: list[str] = Field(alias="if")
+    keeps: str
+    source: str
+
+
+class Divides(Row):
+    if_: list[str] = Field([], alias="if")
+    divides: str
+    into: str
+    source: str
+
+
+class Declared(Row):
+    columns: list[tuple[str, str]]
+    rows: list[DeclaredRow]
+    defaults: dict[str, str] = {}
 
 
 # -- models and cards
@@ -860,6 +885,7 @@ class Programs(Row):
     others: list[str]
     chores: list[str]
     valued: list[str]
+    handing: list[str]
 
 
 class SnapshotGroup(Row):
@@ -1387,6 +1413,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "costs": Costs,
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
+        "declared": Declared,
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],

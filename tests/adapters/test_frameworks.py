@@ -44,6 +44,7 @@ RESERVED = {
     "extended_by",
     "without",
     "constraints",
+    "borrowed",
     "detect",
     "entries",
     "ignored",

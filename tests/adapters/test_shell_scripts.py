@@ -69,7 +69,7 @@ def test_a_script_that_begins_with_a_blank_is_read(blank: str) -> None:
         ("CMD='python t.py --x 1'\neval $CMD", "1"),
         ("sh -c 'python t.py --x 1'", "1"),
         ("docker run --gpus all -e A=1 image bash -c 'cd /w && python t.py --x 1'", "1"),
-        ("ssh host \"python t.py --x 1\"", None),
+        ("ssh host \"python t.py --x 1\"", "1"),
         ("python t.py --x 1 2>&1 | tee log", "1"),
         ("cd a && env A=1 nohup python t.py --x 1 > log 2>&1 &", "1"),
         ("!sudo A=1 python t.py --x 1", "1"),

@@ -380,6 +380,18 @@ def test_apply_writes_the_plan_and_keeps_the_original_and_the_mode(oomdoctor: An
     assert sorted(path.name for path in config.parent.iterdir()) == ["error.log", config.name, original.name]
 
 
+def test_a_check_of_ones_own_runs_on_the_changed_files(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
+    """It sees the new content; where it fails, the status says so. Without --apply nothing would have changed."""
+    told(SAMPLES["dpo_logits"]())
+    call = ("explain", log, "--config", config.name)
+    assert oomdoctor(*call, "--check-with", "true").status == 2
+    seen = oomdoctor(*call, "--apply", "--check-with", f"grep -q 1536 {config.name}")
+    assert seen.status == 0 and "passed" in seen.err
+    config.write_text("cutoff_len: 4096\n")
+    failed = oomdoctor(*call, "--apply", "--check-with", "exit 3")
+    assert failed.status == 2 and "exit status 3" in failed.err and ".orig" in failed.err
+
+
 def test_the_first_original_is_never_overwritten(oomdoctor: Any, told: Any, log: Path, config: Path) -> None:
     told(SAMPLES["dpo_logits"]())
     original = config.with_name(config.name + ".orig")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -76,7 +77,8 @@ class Entry:
 class Document:
     """A config that edits may be made in.
 
-    `framework` is the stem of a file of rules/frameworks, `entry` the program or class that gets these settings. A document inside
+    `framework` is the stem of a file of rules/frameworks, `entry` the program or class that gets these settings; `takes`: of a command
+    whose script is at hand the options that it declares, and whether each is a bare switch (None: unknown). A document inside
     another file, such as a here-document of a script, begins at offset `shift` of that file's text, `outer`; its lines and
     columns are those of the file.
     """
@@ -89,6 +91,7 @@ class Document:
     outer: str = ""
     shift: int = 0
     entry: str = ""
+    takes: Mapping[str, bool] | None = None
     _index: EntryIndex | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

@@ -23,16 +23,35 @@ from diagnose.adapters.shell.shell_file import ShellReader
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
 
 _WRAPPERS = frozenset(
-    {"nohup", "sudo", "exec", "time", "stdbuf", "env", "command", "setsid", "xvfb-run", "poetry", "uv", "pdm", "run"}
+    {
+        "nohup",
+        "sudo",
+        "exec",
+        "time",
+        "stdbuf",
+        "env",
+        "command",
+        "setsid",
+        "xvfb-run",
+        "poetry",
+        "uv",
+        "pdm",
+        "run",
+        "pipenv",
+        "hatch",
+        "rye",
+        "caffeinate",
+    }
     | {"nice", "ionice", "taskset", "numactl", "unbuffer", "call", "start"}
 )
 #: Tools that run a program which follows options unknown to us; the second set starts several processes of it.
 _RUN_TOOLS = frozenset(
     {"docker", "podman", "nerdctl", "apptainer", "singularity", "enroot", "kubectl"}
-    | {"conda", "micromamba", "pixi", "timeout", "nsys", "ncu", "script"}
+    | {"conda", "micromamba", "pixi", "timeout", "nsys", "ncu", "script", "screen", "tmux", "uvx", "systemd-run", "bsub", "flock", "watch"}
 )
-_PARALLEL_TOOLS = frozenset({"srun", "mpirun", "mpiexec", "torchx", "pdsh", "ssh"})
+_PARALLEL_TOOLS = frozenset({"srun", "mpirun", "mpiexec", "torchx", "pdsh", "ssh", "jsrun", "flux", "horovodrun", "prun"})
 _OVERRIDE = re.compile(r"(?:\+{1,2}|~)?[A-Za-z_]\w*(?:\.\w+)+=")  # a shell would take it for a program
+_COMMAND = re.compile(r"\s*[^\s-]\S*\s(?:.*\s)?(?:--?\w|\S+\.(?:py|sh)\b)", re.DOTALL)  # a program with an option or a script
 _MAX_SHELL_DEPTH = 4
 
 
@@ -125,11 +144,11 @@ def _unwrap(command: Command) -> _Unwrapped:
             separator = next((index for index, word in enumerate(words) if word.text == "--"), None)
             result.env |= forwarded_variables(words[:separator])
             result.words, result.ray = words[(separator + 1 if separator is not None else len(words)) :], True
+        elif (inner := _shell_text(words)) is not None:
+            result.inner = inner
         elif head in _PARALLEL_TOOLS or head in _RUN_TOOLS:
             result.env |= forwarded_variables(words)
             result.words, result.spread = skip_options(words[1:]), result.spread or head in _PARALLEL_TOOLS
-        elif (inner := _shell_text(words)) is not None:
-            result.inner = inner
         elif assignment := re.match(r"([A-Za-z_]\w*)=", head):  # after env, sudo, srun
             word = words[0]
             result.env[assignment[1]] = Word(head[assignment.end() :], word.start + assignment.end(), word.end, word.sure)
@@ -157,7 +176,17 @@ def _shell_text(words: Sequence[Word]) -> Chars | None:
         index = next((position for position, word in enumerate(words[1:4], 1) if re.fullmatch(r"-[a-z]*c", word.text)), None)
         text = next((word for word in words[index + 1 :] if word.text != "--"), None) if index is not None else None
         return text.chars if text is not None else None
+    if words[0].text in rule_files.table("programs")["handing"]:
+        return next((chars for word in words[1:] if (chars := _handed_text(word)) is not None), None)
     return None
+
+
+def _handed_text(word: Word) -> Chars | None:
+    """The words of a command in one quoted word, or in the value of an option (`--wrap='python train.py'`)."""
+    begin = match.end() if (match := re.match(r"--?[\w-]+=", word.text)) else 0
+    if word.chars is None or len(word.chars.starts) != len(word.text) or not _COMMAND.match(word.text, begin):
+        return None
+    return Chars(word.text[begin:], word.chars.starts[begin:], word.chars.ends[begin:], word.sure)
 
 
 def words_launches(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:

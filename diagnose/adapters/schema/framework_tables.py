@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from diagnose import rule_files
 from diagnose.adapters.schema import lexicon
-from diagnose.adapters.schema.table_types import Key, Need, Table
+from diagnose.adapters.schema.table_types import Constraint, Key, Need, Table
 from diagnose.phrases import Text, phrase, same
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.units import Version
@@ -174,9 +174,10 @@ def table(name: str) -> Table:
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
         role=raw.get("role", ""),
         launches=raw.get("launches", ""),
-        constraints=tuple(raw.get("constraints", base.constraints if base else ())),
+        constraints=(*map(_constraint, raw.get("constraints", ())), *(base.constraints if base else ())),
         dumps_whole=raw.get("dumps_whole", False),
         one_process=raw.get("one_process", base.one_process if base else False),
+        borrowed=frozenset(raw.get("borrowed", "").split()),
         spawns=tuple(raw.get("spawns", ())),
     )
 
@@ -286,6 +287,15 @@ def _blocks(raw: Mapping[str, Any], base: Table | None) -> Mapping[str, frozense
     if "blocks" not in raw:
         return base.blocks if base else None
     return {name: frozenset(words.split()) for name, words in raw["blocks"].items()}
+
+
+def _constraint(entry: str | Mapping[str, Any]) -> Constraint:
+    """A comparison alone, or a row with its conditions (`if`), what it `keeps`, or what `divides` what."""
+    if isinstance(entry, str):
+        return Constraint(entry)
+    if "divides" in entry:
+        return Constraint(entry["divides"], entry["into"], tuple(entry.get("if", ())))
+    return Constraint(entry["keeps"], "", tuple(entry["if"]))
 
 
 def _need(entry: Mapping[str, Any]) -> Need:

@@ -20,6 +20,15 @@ class Need(NamedTuple):
     releases: ReleaseSpan = EVERY
 
 
+class Constraint(NamedTuple):
+    """What a program insists on, else it refuses to start: where all of `given` hold, the comparison `keep`; or that the product `keep`
+    divides the product `divides`."""
+
+    keep: str
+    divides: str = ""
+    given: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, repr=False)
 class Key:
     """A key that sets a knob, or with an empty `key` the knob's default.
@@ -109,9 +118,10 @@ class Table:
     bare_switches: bool = False  # its switches are options without a value
     role: str = ""  # what it is where it is no trainer of its own: diagnose/adapters/schema/framework_tables.py
     launches: str = ""  # the launcher whose options these are
-    constraints: tuple[str, ...] = ()  # comparisons of knobs without which it refuses to start: diagnose/plan/edits/setting_conflicts.py
+    constraints: tuple[Constraint, ...] = ()  # of knobs, without which it refuses to start: diagnose/plan/edits/setting_conflicts.py
     dumps_whole: bool = False  # what it prints of its settings is all of them; a class of arguments has others beside it
     one_process: bool = False  # `python train.py` is one process, whatever cards there are
+    borrowed: frozenset[str] = frozenset()  # options that other programs have, too: they do not show that it parses its own classes
     spawns: tuple[str, ...] = ()  # programs of its own that start a process per visible card
 
     _by_knob: dict[str, list[Key]] = field(init=False, repr=False, compare=False, default_factory=dict)

@@ -67,7 +67,7 @@ def make(
     drawn = finished(draft, job) if draft is not None else None
     offers, short = closing(arranged(offers, draft, job), draft, job)
     refused += short
-    remedies, drawn = verified([offer.remedy for offer in offers], drawn, documents)
+    remedies, drawn = verified([offer.remedy for offer in offers], drawn, documents, book)
     return Outcome(
         remedies=remedies,
         rejected=tuple(rejections(refused, offers)),

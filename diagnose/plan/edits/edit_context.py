@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
-from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.table_types import Key
+from diagnose.adapters.schema import declared_keys, framework_tables
+from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.translate.translation import auto_value, name_of
+from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
-from diagnose.plan.edits.key_spelling import spelled_key
+from diagnose.plan.edits.key_spelling import is_declared, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.rules.remedy import Edit
 from diagnose.release_spans import ReleaseSpan
@@ -29,12 +30,28 @@ class EditContext(NamedTuple):
         """The entries of the document that set the knob."""
         return [entry for entry in document.entries if knob in entry.knobs]
 
-    def covers_release(self, key: Key, span: ReleaseSpan) -> bool | None:
-        """Whether the key exists in the job's release and entry point; None where that is unknown. `span`: the document's releases."""
-        if key.entry and not any(key.reads(str(fact.value)) for fact in self.entry_points()):
+    def covers_release(self, document: Document, key: Key, span: ReleaseSpan) -> bool | None:
+        """Whether the key exists in the job's release and entry point: by our table, and by what the published packages declare there;
+        None where that is unknown. `span`: the document's releases."""
+        entries = [str(fact.value) for fact in self.entry_points()]
+        if key.entry and not any(key.reads(entry) for entry in entries):
             return False
         version = self.book.version(key.version)
-        return key.releases.covers(ReleaseSpan(version, framework_tables.final_release(version)) if version else span)
+        releases = ReleaseSpan(version, framework_tables.final_release(version)) if version else span
+        covers = key.releases.covers(releases)
+        if covers is False or key.struct:
+            return covers
+        declares = declared_keys.declares(document.framework, key, self._use(document))
+        return declares if declares is not None else covers
+
+    def is_given_up(self, document: Document, key: Key) -> bool:
+        """Whether the newest release that may be in use lacks a key that an older one has."""
+        return declared_keys.is_given_up(document.framework, key, self._use(document))
+
+    def _use(self, document: Document) -> declared_keys.Use:
+        present = tuple(name_of(entry.key) for entry in document.entries)
+        spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.lineage(document.framework)}
+        return declared_keys.Use((document.entry, *(str(fact.value) for fact in self.entry_points())), spans, present)
 
     def entry_points(self) -> list[Fact]:
         """The job's entry points that decide what is trained; an empty one if there is none."""
@@ -51,9 +68,15 @@ class EditContext(NamedTuple):
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
         table = framework_tables.table(document.framework)
-        return framework_tables.possible_releases(
-            table, self.book.version(table.version), [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"]
-        )
+        return self._released(table, [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"])
+
+    def _released(self, table: Table, present: Iterable[str]) -> ReleaseSpan:
+        return framework_tables.possible_releases(table, self.book.version(table.version), present)
+
+    def is_default_alone(self, document: Document, key: Key, text: str, value: Value) -> bool:
+        """Whether adding the key would change nothing: every release has this value by default, and no other key is set beside it."""
+        word = declared_keys.default(document.framework, key)
+        return word is not None and word.lower() == text.strip("\"'").lower() and not self.required_edits(document, key, value)
 
     def required_edits(self, document: Document, key: Key, value: Value) -> list[Edit]:
         """Edits of the keys that this key needs beside it (`needs` of the table) where it is switched on."""
@@ -62,7 +85,7 @@ class EditContext(NamedTuple):
         span, edits = self.span(document), []
         entries = {name_of(entry.key): entry for entry in document.entries}
         for need in key.needs:
-            applies = need.releases.covers(span)
+            applies = need.releases.covers(span) if is_declared(document, need.key) else False
             if applies is False or (applies is None and need.releases.high is not None):
                 continue
             entry = entries.get(need.key)
@@ -81,7 +104,7 @@ class EditContext(NamedTuple):
 
     def write_value(self, document: Document, key: Key, value: Value, entry: Entry | None) -> str | None:
         """The value as text for this key in the form of the document; None where the key cannot express it."""
-        if value is None:
+        if value is None or self._is_beyond_node(key, value):
             return None
         if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
@@ -103,6 +126,13 @@ class EditContext(NamedTuple):
             return "true" if word == "true" else None
         declaration = declared(key.knob)
         return spell(word, document.form, declaration.kind if declaration else "text", entry)
+
+    def _is_beyond_node(self, key: Key, value: Value) -> bool:
+        """Whether more processes are asked of a node than it has cards: no key of a launcher brings these."""
+        if key.knob != "parallel.world" or not isinstance(value, int):
+            return False
+        nodes, now = self.book.count("parallel.nodes") or 1, self.book.count("parallel.world") or 1
+        return value > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
 
     def _hidden(self) -> int | None:
         shape = self.book.shape("model.shape")

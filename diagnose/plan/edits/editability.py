@@ -81,7 +81,7 @@ def broken_by(changes: Mapping[str, Value], job: Job) -> list[Text]:
     """The comparisons of settings that a program of this job insists on and that only these changes break, in words."""
     programs = {document.framework for document in job.documents}
     broken = broken_constraints(job.book.changed(changes), programs) - broken_constraints(job.book, programs)
-    return [constraint_text(line) for line in sorted(broken)]
+    return [constraint_text(constraint) for constraint in sorted(broken)]
 
 
 def has_unwritable_key(knob: str, job: Job) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
-from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema import declared_keys, framework_tables
 from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
 from diagnose.adapters.translate.translation import name_of
@@ -20,6 +20,22 @@ def is_usable(document: Document, key: Key) -> bool:
     words = document.index.words
     required = {name: words for name, words in key.where.items() if name not in set_by_edit}
     return hold(required, lambda name: (words[name],) if name in words else UNSET) is True
+
+
+def is_declared(document: Document, key: str) -> bool:
+    """Whether the script that the document starts declares the option, as far as it is at hand."""
+    return document.takes is None or key in document.takes
+
+
+def parses_options(document: Document) -> bool:
+    """Whether the program of a command surely takes the options of its framework: a script of the user's own that was not given may
+    have borrowed the few that it shows."""
+    table = framework_tables.table(document.framework)
+    if document.form not in ("shell", "command") or not table.borrowed or document.takes is not None:
+        return True
+    found = declared_keys.record(table.name)
+    names = {name_of(entry.key) for entry in document.entries} - table.borrowed
+    return found is None or any(name in found.names for name in names)
 
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:

@@ -16,7 +16,7 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import current_value, fits_form, is_usable, same_word, spelled_key, table_key
+from diagnose.plan.edits.key_spelling import current_value, fits_form, is_declared, is_usable, same_word, spelled_key, table_key
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell
@@ -166,26 +166,41 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
     span = context.span(document)
     keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
     usable = [
-        key for key in keys if context.covers_release(key, span) is not False and fits_form(document, key) and is_usable(document, key)
+        key
+        for key in keys
+        if context.covers_release(document, key, span) is not False
+        and fits_form(document, key)
+        and is_usable(document, key)
+        and is_declared(document, key.key)
     ]
     blocks = {name_of(entry.key).partition(".")[0] for entry in document.entries}
 
     def fit_rank(key: Key) -> tuple[bool, bool]:
         """Prefer a key whose block exists, then one that every possible release has."""
-        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(key, span) is not True
+        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(document, key, span) is not True
 
     for key in sorted(usable, key=fit_rank):
         if any(name_of(entry.key) == key.key and knob in entry.knobs for entry in document.entries):
             continue
         text = context.write_value(document, key, value, None)
-        if text is not None:
+        if text is not None and context.is_default_alone(document, key, text, value):
+            if context.covers_release(document, key, span):
+                return None
+        elif text is not None:
             entry = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)
             name = context.struct_prefix(document, key) + spelled_key(document, key.key)
-            if not entry and text == "true" and name.startswith("-") and table.switch(key.key):
-                text = ""
+            if not entry and name.startswith("-") and _is_switch(document, table, key):
+                if text != "true" and document.takes is not None:
+                    continue  # a switch that is left out is off
+                text = "" if text == "true" else text
             edit = Edit(document.name, entry.key if entry else name, current_text(entry) if entry else None, text)
             return [edit, *context.required_edits(document, key, value)]
     return None
+
+
+def _is_switch(document: Document, table: Table, key: Key) -> bool:
+    """Whether the key is an option without a value: by the script that declares it, else by the framework's table."""
+    return table.switch(key.key) if document.takes is None else document.takes.get(key.key, False)
 
 
 # -- keys that a framework ignores

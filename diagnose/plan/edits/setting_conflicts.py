@@ -7,6 +7,7 @@ from functools import cache
 from math import prod
 
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.table_types import Constraint
 from diagnose.catalogue import cards_named
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import Comparison, comparison_of, parse, to_data
@@ -27,21 +28,54 @@ _LAST_STAGE = 3
 _POSITIVE_COUNTS = ("train.micro_batch_size", "train.max_seq_len", "parallel.world", "rollout.completion_len", *_DEGREES, "parallel.expert")
 
 
-def broken_constraints(book: FactBook, frameworks: Iterable[str]) -> set[str]:
-    """The comparisons of knobs (`constraints` of rules/frameworks) without which one of these programs refuses to start and which these
-    settings do not keep."""
-    lines = {line for name in frameworks for line in framework_tables.table(name).constraints}
-    return {line for line in lines if holds(_constraint(line), book.value) is False}
+def broken_constraints(book: FactBook, frameworks: Iterable[str]) -> set[Constraint]:
+    """The constraints (rules/frameworks) without which one of these programs refuses to start and which these settings do not keep."""
+    constraints = {constraint for name in frameworks for constraint in framework_tables.table(name).constraints}
+    return {constraint for constraint in constraints if _is_broken(constraint, book)}
 
 
-def constraint_text(line: str) -> Text:
+def _is_broken(constraint: Constraint, book: FactBook) -> bool:
+    if constraint.given and not all(holds(_comparison(line), book.value) is True for line in constraint.given):
+        return False
+    if not constraint.divides:
+        return holds(_comparison(constraint.keep), book.value) is False
+    divisor, dividend = (_product(names, book) for names in (constraint.keep, constraint.divides))
+    return bool(divisor and dividend and dividend % divisor)
+
+
+def _product(names: str, book: FactBook) -> int | None:
+    """The product of counts; None where one is unknown."""
+    counts = [book.count(name) for name in names.split(" * ")]
+    return None if None in counts else prod(count or 0 for count in counts)
+
+
+def constraint_text(constraint: Constraint) -> Text:
     """A constraint with the names of its settings for people."""
-    left, sign, right = line.split()
-    return phrase("plan.constraint", left=fact_name(left), sign=same({"<=": "≤", ">=": "≥"}.get(sign, sign)), right=fact_name(right))
+    if constraint.divides:
+        return phrase("plan.constraint_divides", divisor=_named(constraint.keep), dividend=_named(constraint.divides))
+    kept = _compared(constraint.keep)
+    if not constraint.given:
+        return kept
+    given = [_compared(line) for line in constraint.given]
+    separator = phrase("plan.constraint_and")
+    condition = Text(separator.en.join(text.en for text in given), separator.zh.join(text.zh for text in given))
+    return phrase("plan.constraint_if", condition=condition, kept=kept)
+
+
+def _compared(line: str) -> Text:
+    comparison = _comparison(line)
+    sign = {"<=": "≤", ">=": "≥", "==": "="}.get(comparison.operator, comparison.operator)
+    return phrase("plan.constraint", left=_named(str(comparison.left)), sign=same(sign), right=_named(str(comparison.right)))
+
+
+def _named(names: str) -> Text:
+    """Names of facts, or a constant, of a product for people."""
+    parts = [fact_name(name) for name in names.split(" * ")]
+    return Text(" × ".join(part.en for part in parts), " × ".join(part.zh for part in parts))
 
 
 @cache
-def _constraint(line: str) -> Comparison:
+def _comparison(line: str) -> Comparison:
     return comparison_of(to_data(parse(line)))
 
 

@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Document
+from diagnose.adapters.schema import framework_tables
+from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
+from diagnose.plan.edits.edit_context import EditContext
+from diagnose.plan.edits.key_spelling import parses_options
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.rules.remedy import Edit, Plan, Remedy
 
@@ -15,19 +20,42 @@ if TYPE_CHECKING:
     from diagnose.plan.rules.outlook import Way
 
 
-def verified(remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document]) -> tuple[tuple[Remedy, ...], Plan | None]:
+def verified(
+    remedies: Sequence[Remedy], plan: Plan | None, documents: Sequence[Document], book: FactBook
+) -> tuple[tuple[Remedy, ...], Plan | None]:
     """The remedies and the plan with the edits that were verified. A remedy with another one keeps none of its edits, since half of
-    them may do harm; the plan keeps those of its other steps."""
+    them may do harm; the plan keeps those of its other steps. So with a key that may not be there."""
     check = EditCheck(documents)
     steps = {remedy.id: remedy for remedy in remedies if plan is not None and remedy.id in plan.steps}
     knobs = {knob: value for remedy in steps.values() for knob, value in remedy.knobs}
-    is_sound = plan is not None and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
+    doubts = {remedy.id: doubt for remedy in remedies if (doubt := _doubt(remedy.edits, documents, book))}
+    is_sound = plan is not None and not doubts.keys() & steps.keys() and check.passes(plan.edits) and check.has_values(plan.edits, knobs)
     in_plan = set(plan.edits) if plan is not None and is_sound else set()
-    refused = {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
+    refused = doubts.keys() | {remedy.id for remedy in remedies if not in_plan.issuperset(remedy.edits) and not check.passes(remedy.edits)}
     if plan is not None and not is_sound:
         plan, failed = _without_failing_steps(plan, steps, refused, check)
         refused |= failed
-    return tuple(_in_words(remedy, documents) if remedy.id in refused else remedy for remedy in remedies), plan
+    said = (_in_words(remedy, documents, doubts.get(remedy.id, "plan.by_hand")) if remedy.id in refused else remedy for remedy in remedies)
+    return tuple(said), plan
+
+
+def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook) -> str:
+    """The phrase for edits that add a key which the newest release that may be in use gave up, or an option that a script which was not
+    given may not take; empty without doubt."""
+    context = EditContext(tuple(documents), book, {})
+    for edit in edits:
+        if edit.frm is not None or edit.to is None:
+            continue
+        own = [document for document in documents if document.name == edit.target]
+        found = [(document, keys) for document in own if (keys := framework_tables.table(document.framework).named(name_of(edit.key)))]
+        if not found or any(key.struct for key in found[0][1]):
+            continue
+        document, keys = found[0]
+        if all(context.is_given_up(document, key) for key in keys):
+            return "plan.by_release"
+        if not parses_options(document):
+            return "plan.by_script"
+    return ""
 
 
 def verified_ways(ways: Sequence[Way], documents: Sequence[Document]) -> tuple[Way, ...]:
@@ -53,9 +81,9 @@ def _without_failing_steps(plan: Plan, remedies: Mapping[str, Remedy], refused: 
     return replace(plan, edits=tuple(edit for edit in plan.edits if edit in kept)), failed
 
 
-def _in_words(remedy: Remedy, documents: Sequence[Document]) -> Remedy:
+def _in_words(remedy: Remedy, documents: Sequence[Document], reason: str) -> Remedy:
     """The remedy with its edits as a sentence, beside the command that it may have."""
-    sentence = phrase("plan.by_hand", changes=_listed([_change(edit, documents) for edit in remedy.edits]))
+    sentence = phrase(reason, changes=_listed([_change(edit, documents) for edit in remedy.edits]))
     command = sentence if remedy.command is None else _listed([remedy.command, sentence])
     return replace(remedy, edits=(), command=command)
 
@@ -68,6 +96,8 @@ def _change(edit: Edit, documents: Sequence[Document]) -> Text:
     key = edit.renamed or edit.key
     if edit.to is None and not edit.renamed:
         return phrase("plan.by_hand_removed", place=same(place), name=same(key))
+    if edit.to == "":
+        return phrase("plan.by_hand_added", place=same(place), name=same(key))
     return phrase("plan.by_hand_set", place=same(place), name=same(key), value=same(edit.to if edit.to is not None else edit.frm or ""))
 
 

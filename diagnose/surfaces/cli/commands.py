@@ -93,6 +93,7 @@ All = Annotated[bool, _option("explain_all", "--explain-all")]
 Budget = Annotated[bool, _option("explain_budget", "--explain-budget")]
 Patch = Annotated[str | None, _option("patch", "--patch", metavar="FILE|-")]
 Apply = Annotated[bool, _option("apply", "--apply")]
+CheckWith = Annotated[str | None, _option("check_with", "--check-with", metavar="COMMAND")]
 Rules = Annotated[list[str] | None, _option("rules_dir", "--rules", metavar="DIR")]
 Redact = Annotated[bool | None, _option("redact", "--redact/--no-redact")]
 Strict = Annotated[bool, _option("strict", "--strict")]
@@ -172,8 +173,8 @@ def group(name: str) -> Callable[[str], Callable[[Function], Function]]:
 def explain(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
-    budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
-    strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
+    budget: Budget = False, patch: Patch = None, apply: Apply = False, check_with: CheckWith = None, rules: Rules = None,
+    redact: Redact = None, strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
     from diagnose.surfaces.term import answer_command, answer_options
 
@@ -185,8 +186,8 @@ def explain(
 def check(
     file: Files = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, top: Top = 3, verbose: Verbose = False, every_rule: All = False,
-    budget: Budget = False, patch: Patch = None, apply: Apply = False, rules: Rules = None, redact: Redact = None,
-    strict: Strict = False,
+    budget: Budget = False, patch: Patch = None, apply: Apply = False, check_with: CheckWith = None, rules: Rules = None,
+    redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
     from diagnose.surfaces.term import answer_command, answer_options
 

@@ -75,6 +75,8 @@ def ready(shown: DisplayOptions) -> None:
     """Raises UserError for contradictory options, before any work."""
     if shown.patch == "-" and shown.format not in READABLE:
         raise trouble("patch_with_format", hint="patch_to_file", format=shown.format)
+    if shown.check_with is not None and not shown.apply:
+        raise trouble("check_without_apply", hint="check_after_apply")
 
 
 def of_many(shown: DisplayOptions) -> None:
@@ -90,9 +92,12 @@ def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> 
     if shown.patch is not None or shown.apply:
         from diagnose.surfaces.term import patch_writer  # only for --patch and --apply
 
-        patch_writer.write(diagnosis, asked.configs, shown.patch, shown.apply, shown.lang)
+        written = patch_writer.write(diagnosis, asked.configs, shown.patch, shown.apply, shown.lang)
+        checked = not written or shown.check_with is None or patch_writer.is_accepted(shown.check_with, shown.lang)
+    else:
+        checked = True
     refused = complain(diagnosis, shown.lang)
-    return 2 if refused and shown.strict else diagnosis.exit_status
+    return 2 if (refused and shown.strict) or not checked else diagnosis.exit_status
 
 
 def complain(diagnosis: Diagnosis, lang: Lang) -> int:

@@ -56,6 +56,7 @@ class DisplayOptions:
     strict: bool = False
     patch: str | None = None
     apply: bool = False
+    check_with: str | None = None
 
     def masked(self, diagnosis: Diagnosis) -> Diagnosis:
         """The diagnosis with secrets masked if the format is meant for others, unless the user decides otherwise."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +39,8 @@ class Target:
         return text.encode(self.encoding, "surrogateescape" if self.encoding == "utf-8" else "strict")
 
 
-def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply: bool, lang: Lang) -> None:
-    """Write the plan as a diff to `patch` ("-": standard output) and, if `apply`, into the files named in `configs`.
+def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply: bool, lang: Lang) -> bool:
+    """Write the plan as a diff to `patch` ("-": standard output) and, if `apply`, into the files named in `configs`; whether these changed.
 
     Raises UserError where a file cannot be written; then none of the configs has changed.
     """
@@ -50,7 +51,7 @@ def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply
     writable = [target for target in targets if target.file is not None]
     if not targets:
         console.warn(phrase("cli.nothing_to_patch").to(lang))
-        return
+        return False
     if patch is not None:
         data = build_diff(targets, lang)
         if patch == "-":
@@ -59,8 +60,10 @@ def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply
             write_diff(Path(patch), data, paths, lang)
     if apply and writable:
         apply_targets(writable, lang)
-    elif apply:
+        return True
+    if apply:
         console.warn(phrase("cli.nothing_to_apply").to(lang))
+    return False
 
 
 def find_targets(documents: Sequence[Document], texts: Mapping[str, str], paths: set[Path], strict: bool) -> list[Target]:
@@ -164,6 +167,16 @@ def write_diff(path: Path, data: bytes, configs: set[Path], lang: Lang) -> None:
 
 
 # -- applying
+
+
+def is_accepted(command: str, lang: Lang) -> bool:
+    """Run the user's own check of the changed files, a dry run of their trainer; whether it ended well. What it prints goes to standard
+    error, since the answer stands on standard output."""
+    run = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, stdout=2, check=False)  # noqa: S602 - the user's own words
+    status = run.returncode
+    name = "cli.check_passed" if status == 0 else "cli.check_failed"
+    console.warn(phrase(name, command=command, status=str(status)).to(lang))
+    return status == 0
 
 
 def apply_targets(targets: Sequence[Target], lang: Lang) -> None:

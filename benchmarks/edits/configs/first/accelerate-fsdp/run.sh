@@ -1,0 +1,1 @@
+NPROC_PER_NODE=8 accelerate launch --config_file fsdp.yaml run_clm.py --model_name_or_path meta-llama/Llama-2-13b-hf --dataset_name wikitext --per_device_train_batch_size 4 --block_size 4096 --output_dir o --do_train

@@ -1,0 +1,1 @@
+tmux new-session -d -s train 'pipenv run llamafactory-cli train --stage sft --finetuning_type full --model_name_or_path Qwen/Qwen2.5-3B --dataset d --template qwen --cutoff_len 8192 --output_dir o --per_device_train_batch_size 8 --bf16 true'

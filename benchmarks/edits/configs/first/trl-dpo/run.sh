@@ -1,0 +1,1 @@
+accelerate launch --config_file acc.yaml -m trl.scripts.dpo --config dpo.yaml

@@ -1,0 +1,1 @@
+deepspeed --master_port 12346 main.py --data_path Dahoas/rm-static --model_name_or_path meta-llama/Llama-2-7b-hf --per_device_train_batch_size 8 --per_device_eval_batch_size 8 --max_seq_len 2048 --learning_rate 9.65e-6 --num_train_epochs 4 --gradient_accumulation_steps 1 --zero_stage 2 --deepspeed --output_dir o

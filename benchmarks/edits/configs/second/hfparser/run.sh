@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-7B --output_dir o --per_device_train_batch_size 8 --bf16 True --model_max_length 8192 --fsdp "full_shard auto_wrap" --fsdp_transformer_layer_cls_to_wrap Qwen2DecoderLayer

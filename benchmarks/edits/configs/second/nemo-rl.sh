@@ -1,0 +1,1 @@
+uv run examples/run_grpo.py --config examples/configs/grpo_math_8B.yaml policy.model_name=meta-llama/Llama-3.1-8B-Instruct policy.train_micro_batch_size=4 policy.dtensor_cfg.tensor_parallel_size=2 policy.generation.vllm_cfg.gpu_memory_utilization=0.8 cluster.gpus_per_node=8

@@ -1,0 +1,1 @@
+deepspeed --include localhost:0,1,2,3 --module openrlhf.cli.train_dpo --pretrain Qwen/Qwen2.5-7B --dataset a/b --max_len 4096 --micro_train_batch_size 2 --train_batch_size 64 --zero_stage 2 --param_dtype bf16 --beta 0.1 --save_path o

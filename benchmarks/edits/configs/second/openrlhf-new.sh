@@ -1,0 +1,2 @@
+python -m openrlhf.cli.train_ppo_ray --actor.model_name_or_path Qwen/Qwen3-8B --actor.num_nodes 1 --actor.num_gpus_per_node 8 --vllm.num_engines 8 --vllm.tensor_parallel_size 1 \
+ --train.colocate_all --vllm.gpu_memory_utilization 0.7 --train.micro_batch_size 4 --train.batch_size 128 --rollout.micro_batch_size 8 --rollout.batch_size 128 --rollout.n_samples_per_prompt 8 --ds.zero_stage 3 --algo.advantage.estimator group_norm

@@ -1,0 +1,1 @@
+NPROC_PER_NODE=8 megatron sft --load Qwen2.5-72B-mcore --dataset d --train_type lora --lora_rank 8 --tensor_model_parallel_size 8 --micro_batch_size 4 --global_batch_size 64 --max_length 8192 --recompute_granularity selective

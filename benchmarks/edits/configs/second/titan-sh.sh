@@ -1,0 +1,1 @@
+NGPU=8 CONFIG_FILE="./torchtitan/models/llama3/train_configs/llama3_8b.toml" ./run_train.sh --training.local_batch_size=4 --training.seq_len 16384 --parallelism.tensor_parallel_degree 2 --parallelism.data_parallel_shard_degree 4 --compile.enable

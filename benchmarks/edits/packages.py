@@ -1,0 +1,108 @@
+"""Fetch the published packages that judge our edits, without what they depend on, and unpack what declares their options.
+
+    python benchmarks/edits/packages.py [FRAMEWORK...]
+
+They come through pip into .venvs/edits, which is ignored; nothing of them is run. Packages without wheels are fetched as sources.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / ".venvs" / "edits"
+LIST = Path(__file__).with_name("packages.yaml")
+
+#: Files that may declare options.
+ENDINGS = (".py", ".yaml", ".toml")
+
+
+def listed() -> Mapping[str, Mapping[str, Any]]:
+    data: Mapping[str, Mapping[str, Any]] = yaml.safe_load(LIST.read_text())
+    return data
+
+
+def wanted(name: str) -> Iterator[tuple[str, str, bool]]:
+    """(package, release, whether from its sources) of a framework, and of what stands beside it."""
+    entry = listed()[name]
+    for release in entry["releases"]:
+        yield entry.get("package", name), str(release), entry.get("source", False)
+    for package, releases in entry.get("beside", {}).items():
+        yield from ((package, str(release), False) for release in releases)
+
+
+def tree(package: str, release: str) -> Path:
+    return FOLDER / f"{package}-{release}"
+
+
+def fetch(package: str, release: str, source: bool) -> str:
+    """Fetch and unpack one release; what went wrong, else nothing."""
+    target = tree(package, release)
+    if target.is_dir():
+        return ""
+    downloads = FOLDER / "downloads" / f"{package}-{release}"
+    downloads.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(downloads), f"{package}=={release}"]
+    if source:  # building its metadata needs torch and setuptools in this environment; its own build would compile
+        command += ["--no-binary", ":all:", "--no-build-isolation"]
+    environment = {
+        **os.environ,
+        "VLLM_TARGET_DEVICE": "empty",
+        "SETUPTOOLS_SCM_PRETEND_VERSION": release,
+        "VLLM_VERSION_OVERRIDE": release,
+        "DS_BUILD_OPS": "0",
+    }
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    archives = sorted(path for path in downloads.iterdir() if path.suffix in (".whl", ".gz", ".zip"))
+    if not archives:
+        return run.stderr.strip().splitlines()[-1] if run.stderr.strip() else "nothing came"
+    unpack(archives[0], target)
+    return ""
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """The text files of a wheel or of sources, without the folder that sources stand in."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            for name in wheel.namelist():
+                keep(target, name, wheel.read(name) if name.endswith(ENDINGS) else b"")
+        return
+    with tarfile.open(archive) as sources:
+        for member in sources:
+            inner = member.name.partition("/")[2]
+            opened = sources.extractfile(member) if member.isfile() and inner.endswith(ENDINGS) else None
+            keep(target, inner, opened.read() if opened else b"")
+
+
+def keep(target: Path, name: str, content: bytes) -> None:
+    name = re.sub(r"^[^/]+\.data/purelib/", "", name)
+    parts = PurePosixPath(name).parts
+    if content and not PurePosixPath(name).is_absolute() and ".." not in parts and "tests" not in parts[:2]:
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def main() -> int:
+    failed = 0
+    for name in sys.argv[1:] or listed():
+        for package, release, source in wanted(name):
+            said = fetch(package, release, source)
+            failed += bool(said)
+            if said:
+                print(f"{package} {release}: {said}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""Every edit works: keys only where the published releases declare them, options only for programs that take them, limits kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from collected import for_each
+
+from diagnose import rule_files
+from diagnose.adapters import config_reader
+from diagnose.adapters.formats.settings import ConfigSource, Settings
+from diagnose.adapters.python.script_arguments import declared_options
+from diagnose.adapters.schema import declared_keys, framework_tables
+from diagnose.adapters.schema.declared_keys import Use
+from diagnose.facts import Fact, FactBook, Value, Witness
+from diagnose.parse.model.reading import Reading
+from diagnose.plan.edits import knob_edits
+from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text
+from diagnose.plan.edits.verified_edits import _doubt
+from diagnose.release_spans import ReleaseSpan
+from diagnose.units import Version
+
+RECORDS = sorted(rule_files.table("declared"))
+#: The fewest keys that an entry point of any framework declares: a record with fewer was not read.
+FEWEST = 10
+
+
+def read(files: Mapping[str, str]) -> Settings:
+    return config_reader.read([ConfigSource(name, text.encode()) for name, text in files.items()], Reading(), FactBook())
+
+
+def keys(files: Mapping[str, str], changes: Mapping[str, Value], **versions: str) -> list[str] | None:
+    """What the edits of these knobs set; None where there are none."""
+    found = read(files)
+    given = [Fact(f"version.{name}", Version(text), "given", Witness("option")) for name, text in versions.items()]
+    edits = knob_edits.edits(found.documents, FactBook([*given, *found.facts]), changes)
+    return None if edits is None else [f"{edit.key} {edit.to}".strip() for edit in edits]
+
+
+# -- the records
+
+
+@for_each("name", RECORDS)
+def test_a_record_is_whole(name: str) -> None:
+    """Every column declares keys and every row names columns that are there, in the order of the releases."""
+    found = declared_keys.record(name)
+    assert found is not None
+    for column in found.columns:
+        assert sum(column.number in having for having in found.names.values()) >= FEWEST, column
+    assert all(having and max(having) < len(found.columns) for having in found.names.values())
+    releases = [column.release for column in found.columns]
+    assert releases == sorted(releases)
+
+
+@for_each("name", RECORDS)
+def test_every_framework_can_still_be_edited(name: str) -> None:
+    """Of the keys that a table may add, the newest release declares most at some entry point: else the record was misread."""
+    found, table = declared_keys.record(name), framework_tables.table(name)
+    assert found is not None
+    last = [column.number for column in found.columns if column.release == found.columns[-1].release]
+    end = found.columns[-1].release
+    own = {
+        key.key
+        for key in table.keys
+        if key.addable and not key.code and not key.cli and not key.struct and key.version == table.version
+        and key.releases.covers(ReleaseSpan(end, end)) is not False and not key.key[:1].isupper() and "init_args" not in key.key
+    }  # fmt: skip
+    declared = {key for key in own if found.names.get(key, frozenset()) & set(last)}
+    assert len(declared) >= 0.6 * len(own), sorted(own - declared)
+
+
+# -- releases and entry points
+
+GRPO = "from trl import GRPOConfig\nargs = GRPOConfig('o', bf16=True)\n"
+SFT = GRPO.replace("GRPO", "SFT")
+
+
+def test_a_key_of_another_entry_point_is_not_lent() -> None:
+    assert keys({"t.py": SFT}, {"train.activation_offload": True}) == ["activation_offloading True"]
+    assert keys({"t.py": GRPO}, {"train.activation_offload": True}) is None
+
+
+def test_a_key_is_added_in_the_releases_that_have_it() -> None:
+    script = {"t.sh": "openrlhf_run=1\npython -m openrlhf.cli.train_sft --pretrain a/b --max_len 64 --zero_stage 2\n"}
+    assert keys(script, {"parallel.context": 2}, openrlhf="0.9.0") == ["--ring_attn_size 2", "--packing_samples"]
+
+
+def test_what_stands_there_tells_the_release() -> None:
+    key = next(key for key in framework_tables.table("swift").of("train.finetuning") if key.key == "train_type")
+    assert declared_keys.declares("swift", key, Use(("swift sft",), {}, ("train_type", "model"))) is not False
+    assert declared_keys.is_given_up("swift", key, Use(("swift sft",), {}, ("tuner_type",)))
+
+
+def test_a_default_is_no_edit() -> None:
+    assert keys({"t.py": SFT}, {"eval.enabled": False}) is None
+    assert keys({"t.py": SFT.replace("bf16=True", "eval_strategy='steps'")}, {"eval.enabled": False}) == ["eval_strategy 'no'"]
+
+
+# -- options of scripts
+
+
+def test_a_script_that_is_given_says_what_it_takes() -> None:
+    script = (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--per_device_train_batch_size', type=int)\n"
+        "p.add_argument('--model_name_or_path')\np.add_argument('--gradient-checkpointing', action='store_true')\np.parse_args()\n"
+    )
+    assert declared_options(script) == {"per_device_train_batch_size": False, "model_name_or_path": False, "gradient_checkpointing": True}
+    files = {"train.py": script, "run.sh": "python train.py --model_name_or_path a/b --per_device_train_batch_size 8\n"}
+    assert keys(files, {"train.micro_batch_size": 2}) == ["--per_device_train_batch_size 2"]
+    assert keys(files, {"train.gradient_checkpointing": "enabled"}) == ["--gradient_checkpointing"]
+    assert keys(files, {"train.loss_kernel": "liger"}) is None
+
+
+def test_a_script_that_was_not_given_is_asked_for_nothing_that_it_may_not_take() -> None:
+    """Options that scripts borrow show no parser of the trainer's classes; one that only these classes have does."""
+    line = "python main.py --model_name_or_path a/b --output_dir o --per_device_train_batch_size 8 --seed 1"
+    for text, doubt in ((line, "plan.by_script"), (f"{line} --save_strategy no", "")):
+        found = read({"run.sh": f"{text}\n"})
+        book = FactBook(found.facts)
+        edits = knob_edits.edits(found.documents, book, {"train.loss_kernel": "liger"})
+        assert edits and _doubt(edits, found.documents, book) == doubt
+
+
+def test_a_script_that_names_a_framework_is_not_it() -> None:
+    line = "python scripts/prepare_data_for_axolotl.py --max_len 4096 --micro_batch_size 8\n"
+    files = {"run.sh": f"{line}accelerate launch -m axolotl.cli.train c.yml\n", "c.yml": "base_model: a/b\nmicro_batch_size: 2\n"}
+    assert keys(files, {"train.micro_batch_size": 1}) == ["micro_batch_size 1"]
+
+
+# -- limits
+
+
+def test_a_node_starts_no_more_processes_than_it_has_cards() -> None:
+    files = {"run.sh": "torchrun --nproc_per_node 4 train.py --output_dir o --save_strategy no --per_device_train_batch_size 8\n"}
+    assert keys(files, {"parallel.world": 8}) == ["--nproc_per_node 8"]
+    assert keys(files, {"parallel.world": 16}) is None
+
+
+@pytest.mark.parametrize(
+    ("framework", "facts", "broken"),
+    [
+        ("trl", {"train.stage": "grpo", "parallel.world": 3, "train.micro_batch_size": 1, "train.gradient_accumulation": 4}, True),
+        ("trl", {"train.stage": "grpo", "parallel.world": 4, "train.micro_batch_size": 1, "train.gradient_accumulation": 4}, False),
+        ("trl", {"train.stage": "grpo", "train.micro_batch_size": 1, "train.gradient_accumulation": 1}, False),
+        ("axolotl", {"parallel.context": 2, "train.packing": True, "train.micro_batch_size": 2}, True),
+        ("axolotl", {"parallel.context": 2, "train.packing": True, "train.micro_batch_size": 1}, False),
+        ("openrlhf", {"rollout.placement": "colocated", "rollout.engines": 4, "rollout.tensor_parallel": 4, "actor.gpus": 8}, True),
+        ("openrlhf", {"rollout.placement": "apart", "rollout.engines": 4, "rollout.tensor_parallel": 4, "actor.gpus": 8}, False),
+    ],
+)  # fmt: skip
+def test_what_a_program_insists_on(framework: str, facts: Mapping[str, Value], broken: bool) -> None:
+    values = {"rollout.num_generations": 8, **facts} if framework == "trl" else facts
+    book = FactBook(Fact(name, value, "config", Witness("f")) for name, value in values.items())
+    found = broken_constraints(book, [framework])
+    assert bool(found) == broken
+    for constraint in found:
+        text = constraint_text(constraint)
+        assert text.en != text.zh and "." not in text.en.replace("0.", ""), text
+
+
+def test_degrees_multiply_to_the_cards() -> None:
+    text = "[training]\nseq_len = 64\nlocal_batch_size = 1\n[parallelism]\ndata_parallel_shard_degree = 4\ntensor_parallel_degree = 2\n"
+    assert keys({"t.toml": text}, {"parallel.context": 2}) == [
+        "parallelism.context_parallel_degree 2", "parallelism.data_parallel_shard_degree -1"]  # fmt: skip
+
+
+# -- carriers
+
+
+COMMAND = "trl sft --model_name_or_path m --dataset_name d --per_device_train_batch_size 8"
+
+
+@for_each(
+    "carrier",
+    [
+        "tmux new-session -d -s a '{}'", "tmux send-keys -t x \"{}\" C-m", "screen -dmS t bash -c '{}'", "ssh node1 '{}'",
+        "script -c '{}' log",
+        "sbatch --wrap='{}'", "bsub -q gpu '{}'", "parallel ::: '{}'", "pipenv run {}", "hatch run {}", "rye run {}", "uvx --from trl {}",
+        "jsrun -n 1 -g 6 {}", "flux run -N 2 {}", "horovodrun -np 4 {}", "flock /tmp/lock {}", "systemd-run --scope {}",
+        'CMD="{}"\nsrun bash -c "$CMD"',
+    ],
+)  # fmt: skip
+def test_a_command_is_found_in_what_carries_it(carrier: str) -> None:
+    text = carrier.format(COMMAND) + "\n"
+    found = read({"run.sh": text})
+    book = FactBook(found.facts)
+    assert (book.word("train.framework"), book.count("train.micro_batch_size")) == ("trl", 8)
+    assert keys({"run.sh": text}, {"train.micro_batch_size": 2}) == ["--per_device_train_batch_size 2"]
+
+
+@pytest.mark.parametrize("line", ["ssh node1 trl sft --note 'a b' --per_device_train_batch_size 8", "tmux attach -t 'my run'"])
+def test_a_quoted_value_is_no_command(line: str) -> None:
+    assert FactBook(read({"run.sh": line + "\n"}).facts).count("train.micro_batch_size") in (None, 8)
