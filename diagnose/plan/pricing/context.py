@@ -133,7 +133,7 @@ class Job:
     def of_unknown_kind(self, remedy: str) -> bool:
         """Whether a remedy is for samples of a kind that nothing shows these samples to be."""
         signs = vocabulary.signs_of_kind(remedy)
-        return bool(signs) and all(self.book.value(sign) is None for sign in signs)
+        return bool(signs) and (self.book.value("run.sees") is not None or all(self.book.value(sign) is None for sign in signs))
 
     @property
     def on_host(self) -> bool:
