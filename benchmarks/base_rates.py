@@ -50,9 +50,7 @@ def counted(job: Job) -> Counted:
     helped = job.helped
     if helped & SHORTER and vocabulary.any_sample() not in job.best:  # two words for one act: the one that says what is made smaller
         helped -= {vocabulary.any_sample()}
-    return Counted(
-        regime, "host" if host else diagnosis.verdict.phase or "unknown", job.causes, helped, job.best, job.harmful - refused
-    )
+    return Counted(regime, "host" if host else diagnosis.verdict.phase or "unknown", job.causes, helped, job.best, job.harmful - refused)
 
 
 def counts(labelled: Iterable[Counted]) -> dict[str, Any]:

@@ -49,8 +49,9 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
     yield from _sees(program, book)
     if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
-    if regime == "serve" and book.word("log.role") is None:
-        yield derived_fact("log.role", "engine", f"run.regime = {regime}")
+    role = {"serve": "engine", "train": "train"}.get(regime)
+    if role is not None and book.word("log.role") is None:
+        yield derived_fact("log.role", role, f"run.regime = {regime}")
 
 
 def _sees(program: Fact | None, book: FactBook) -> Iterator[Fact]:

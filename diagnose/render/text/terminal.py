@@ -112,7 +112,7 @@ def why(screen: Screen) -> None:
     text = failure_text.brief_causes(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
     if text:
         screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
-    elif diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+    elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang))
 
 
