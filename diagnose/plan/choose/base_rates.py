@@ -40,11 +40,12 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
 def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:
     """The rates with those of smaller samples of whatever kind and of the remedy for one kind taken together: under the name of the kind
     that these samples are shown to be, else under that of any."""
-    credited, any_kind = dict(rate), vocabulary.any_sample()
-    for word in vocabulary.kinds_of_samples():
-        kept, other = (any_kind, word) if job.of_unknown_kind(word) else (word, any_kind)
-        if other in rate:
-            credited[kept] = max(credited.get(kept, 0.0), credited.pop(other))
+    shown = [word for word in vocabulary.kinds_of_samples() if not job.of_unknown_kind(word)]
+    name = job.name_of_smaller_samples
+    one = {vocabulary.any_sample(), *vocabulary.kinds_of_samples()}.difference(shown) | {name}
+    credited = {word: value for word, value in rate.items() if word not in one}
+    if best := max((rate.get(word, 0.0) for word in one), default=0.0):
+        credited[name] = best
     return dict(sorted(credited.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

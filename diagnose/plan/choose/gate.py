@@ -46,18 +46,11 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
     reason = contraindicated(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)
-    if is_said_by_another(rule, job):
-        return Refusal()
+    if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
+        return Refusal()  # that one says it for samples of any kind
     if (reason := too_unsure(rule, job)) is not None:
         return Refusal(reason if rule.remedy in job.calls else None)
     return without_key(rule, job)
-
-
-def is_said_by_another(rule: Rule, job: Job) -> bool:
-    """Whether what is called for too says it better: for samples of any kind, or of the kind that these are shown to be."""
-    if rule.remedy == vocabulary.any_sample():
-        return any(word in job.calls and not job.of_unknown_kind(word) for word in vocabulary.kinds_of_samples())
-    return vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy)
 
 
 def of_another_program(rule: Rule, job: Job) -> Refusal | None:
