@@ -16,9 +16,13 @@ from typing import Any, NamedTuple
 
 from labels import Job, jobs
 
+from diagnose import vocabulary
+
 RULES = Path(__file__).resolve().parent.parent / "rules"
 #: What a remedy counts that a label accepts beside the one it calls best.
 ALSO = 0.5
+#: What makes samples smaller whose kind is known.
+SHORTER = frozenset(("lower_seq_len", "lower_image_resolution", "drop_long_samples"))
 HEAD = """\
 # What labelled failures were and what cured them, counted from {count} of them by benchmarks/base_rates.py, never by hand.
 # By regime, phase (`host` where host memory ran out) and cause: how many there were (of), of how many the label names the remedy as a cure
@@ -43,9 +47,10 @@ def counted(job: Job) -> Counted:
     regime = next((str(fact.value) for fact in diagnosis.facts if fact.name == "run.regime"), "unknown")
     host = any(fact.name == "log.on_card" and fact.value is False for fact in diagnosis.facts)
     refused = {advice.id for advice in diagnosis.outcome.rejected}
-    return Counted(
-        regime, "host" if host else diagnosis.verdict.phase or "unknown", job.causes, job.helped, job.best, job.harmful - refused
-    )
+    helped = job.helped
+    if helped & SHORTER and vocabulary.any_sample() not in job.best:  # two words for one act: the one that says what is made smaller
+        helped -= {vocabulary.any_sample()}
+    return Counted(regime, "host" if host else diagnosis.verdict.phase or "unknown", job.causes, helped, job.best, job.harmful - refused)
 
 
 def counts(labelled: Iterable[Counted]) -> dict[str, Any]:

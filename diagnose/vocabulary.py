@@ -35,6 +35,12 @@ def any_sample() -> str:
 
 
 @cache
+def kinds_of_samples() -> tuple[str, ...]:
+    """The remedies that make samples of one kind smaller."""
+    return tuple(rule_files.table("vocabulary")["kind_of_samples"])
+
+
+@cache
 def signs_of_kind(remedy: str) -> tuple[str, ...]:
     """The facts that show that samples are of the kind which a remedy shortens or shrinks; () for one that does nothing to samples."""
     return tuple(rule_files.table("vocabulary")["kind_of_samples"].get(remedy, ()))

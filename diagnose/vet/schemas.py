@@ -624,6 +624,11 @@ class OnlyIn(Row):
     remedies: list[str]
 
 
+class Pixels(Row):
+    shown_by: list[str]
+    unless: list[str]
+
+
 class AtPhase(Row):
     phases: list[str]
     remedies: list[str]
@@ -647,10 +652,13 @@ class Vocabulary(Row):
     at_phase: list[AtPhase]
     any_sample: str
     kind_of_samples: dict[str, list[str]]
+    pixels: Pixels
+    of_a_kind: list[list[str]]
     opposites: list[list[str]]
     over_cards: list[str]
     own_scripts: list[str]
     any_program: list[str]
+    usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
     puts_right: list[str]

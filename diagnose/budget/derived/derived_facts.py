@@ -21,6 +21,9 @@ from diagnose.units import Size, not_negative
 #: Further from the observed figure than this share, the ledger and the message do not meet.
 MEETS = 0.2
 
+#: Bytes a parameter of weights, gradients and Adam's states in mixed precision, before anything is sharded or offloaded.
+ADAM = 16
+
 #: Terms that do not depend on the batch.
 STATES = ("weights", "gradients", "optimizer_states")
 FIXED = (*STATES, "extra_models", "comm_buffers")
@@ -69,6 +72,10 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     word = tuning(book, shape.params if shape else None)
     silent = word is not None and "train.finetuning" not in book
     tuning_facts = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
+    params = book.count("model.total_params") or book.count("model.least_params")
+    if params and (word or book.word("train.finetuning")) in (None, "full"):
+        whole = Size.exactly(ADAM * params)
+        tuning_facts.append(derived_fact("model.full_states", whole, f"{ADAM} bytes * {params:,} parameters"))
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 

@@ -38,10 +38,14 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
 
 
 def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:
-    """The rates with those of a shorter length credited to smaller samples of whatever kind, where nothing shows that a sample has one."""
-    credited, any_kind = dict(rate), vocabulary.any_sample()
-    for word in [word for word in rate if job.of_unknown_kind(word)]:
-        credited[any_kind] = max(credited.get(any_kind, 0.0), credited.pop(word))
+    """The rates with those of smaller samples of whatever kind and of the remedy for one kind taken together: under the name of the kind
+    that these samples are shown to be, else under that of any."""
+    shown = [word for word in vocabulary.kinds_of_samples() if not job.of_unknown_kind(word)]
+    name = job.name_of_smaller_samples
+    one = {vocabulary.any_sample(), *vocabulary.kinds_of_samples()}.difference(shown) | {name}
+    credited = {word: value for word, value in rate.items() if word not in one}
+    if best := max((rate.get(word, 0.0) for word in one), default=0.0):
+        credited[name] = best
     return dict(sorted(credited.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
@@ -70,6 +74,14 @@ def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str
     return {word: rate for word, rate in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) if rate > 0}
 
 
+def is_anybodys_script(job: Job) -> bool:
+    """Whether nobody knows which program it is, and nothing shows that it is built on the usual libraries."""
+    if job.book.word("train.framework") is not None or job.regime not in vocabulary.having("own_scripts"):
+        return False
+    signs = [job.book.fact(name) for name in vocabulary.having("usual_libraries")]
+    return not any(sign is not None and sign.value not in (None, "none") and sign.origin != "default" for sign in signs)
+
+
 def cost(offer: Offer) -> float:
     """What trying a remedy costs: another run, and its price in results, speed and effort."""
     table, price = rule_files.table("costs"), offer.remedy.price
@@ -93,8 +105,12 @@ def listed(offers: Sequence[Offer], job: Job) -> list[Offer]:
 
 
 def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
+    """Those that pass, by benefit and cost; behind one of each kind the others of that kind."""
     able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job)]
-    return sorted(able, key=lambda offer: -rate[offer.id] / cost(offer))
+    ordered = sorted(able, key=lambda offer: -rate[offer.id] / cost(offer))
+    kinds: Sequence[Sequence[str]] = rule_files.table("vocabulary")["of_a_kind"]
+    firsts = [next((offer.id for offer in ordered if offer.id in kind), None) for kind in kinds]
+    return sorted(ordered, key=lambda offer: any(offer.id in kind and offer.id != first for kind, first in zip(kinds, firsts, strict=True)))
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:
@@ -104,7 +120,6 @@ def is_blind_guess(offer: Offer, job: Job) -> bool:
     if phases is not None and hypotheses.phase(job.book) not in phases:
         return True
     of_regime = any(name == "run.regime" for line in offer.rule.where for name in line.names)
-    nobody_knows = job.book.word("train.framework") is None and job.regime in vocabulary.having("own_scripts")
-    if nobody_knows and not offer.remedy.edits and offer.id not in vocabulary.having("any_program"):
+    if is_anybodys_script(job) and not offer.remedy.edits and offer.id not in vocabulary.having("any_program"):
         return True
     return offer.id in vocabulary.having("needs_evidence") and not of_regime

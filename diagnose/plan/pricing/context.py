@@ -117,13 +117,20 @@ class Job:
         causes = sorted(self.judgement.causes, key=lambda cause: cause.also_true)
         first = [cause for cause in causes if (cause.also_true, cause.outcome) == (causes[0].also_true, causes[0].outcome)]
         for rank, cause in enumerate(causes):
-            for listed, word in enumerate(cause.remedies):
-                places = [
-                    verdict_of_rule.remedies.index(word) if word in verdict_of_rule.remedies else len(verdict_of_rule.remedies)
-                    for verdict_of_rule in first
-                ]
+            for listed, word in enumerate(self.called_by(cause)):
+                lists = [self.called_by(verdict) for verdict in first]
+                places = [words.index(word) if word in words else len(words) for words in lists]
                 by_word.setdefault(word, Call(cause, rank, listed, sum(places), len(first)))
         return by_word
+
+    @cached_property
+    def name_of_smaller_samples(self) -> str:
+        """The remedy that makes samples of the kind smaller that these are shown to be; else the one for samples of any kind."""
+        return next((word for word in vocabulary.kinds_of_samples() if not self.of_unknown_kind(word)), vocabulary.any_sample())
+
+    def called_by(self, cause: Verdict) -> tuple[str, ...]:
+        """The remedies that a cause lists; smaller samples of any kind under the name of the kind that these are shown to be."""
+        return tuple(dict.fromkeys(self.name_of_smaller_samples if word == vocabulary.any_sample() else word for word in cause.remedies))
 
     def listen(self, verdict: Verdict) -> None:
         """Let one more verdict call for remedies."""

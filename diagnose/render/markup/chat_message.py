@@ -213,7 +213,8 @@ class _MessageParts:
         causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]
         if causes:
             text = failure_text.brief_causes(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
-            return f"{self.dialect.strong(word('why', self.lang))}{colon(self.lang)}{self.dialect.escape(words.sentence(text, self.lang))}"
+            named = f"{self.dialect.strong(word('why', self.lang))}{colon(self.lang)}{self.dialect.escape(words.sentence(text, self.lang))}"
+            return named if text else ""
         failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
         return self.dialect.escape(failure_text.no_cause(self.diagnosis, self.lang)) if failed else ""
 

@@ -43,9 +43,11 @@ def accounted_size(cause: Ruling, lang: Lang) -> str:
 
 
 def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
-    """Causes by name with certainty, size, share of the card (on request) and the places in `cited`."""
+    """Causes by name with certainty, size, share of the card (on request) and the places in `cited`. What has no name is not listed."""
     texts, card_named = [], False
     for cause, place in zip(causes, cited, strict=True):
+        if cause.cause == "unknown":
+            continue
         figures = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
         if figures and share and cause.share is not None:
             part = f"{cause.share:.0%}"
@@ -54,11 +56,6 @@ def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], sha
         notes = comma(lang).join(filter(None, [certainty(cause, lang), figures, place]))
         texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
     return semicolon(lang).join(texts)
-
-
-def is_all_that_is_known(leading: Sequence[Ruling]) -> bool:
-    """Whether the only cause is that the process itself fills the card: the headline says so, and its name would add nothing."""
-    return [cause.cause for cause in leading] == ["unknown"]
 
 
 def assumption(diagnosis: Diagnosis, lang: Lang) -> str:

@@ -110,9 +110,9 @@ def why(screen: Screen) -> None:
     failed = failure_text.failure_place(diagnosis)
     cited = [tuple(witness for witness in cause.evidence if words.place(witness) != failed)[:limit] for cause in leading]
     text = failure_text.brief_causes(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
-    if text and not failure_text.is_all_that_is_known(leading):
+    if text:
         screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
-    elif not text and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+    elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang))
     screen.page.say(failure_text.assumption(diagnosis, lang))
 
