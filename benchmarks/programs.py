@@ -48,7 +48,7 @@ def of_cases() -> dict[str, str]:
 @cache
 def logs() -> dict[str, Path]:
     """The log or page of every case."""
-    found = {}
+    found: dict[str, Path] = {}
     for path in CORPUS.glob("*/expected.yaml"):
         log = path.parent / (yaml.safe_load(path.read_text(encoding="utf-8")).get("log") or "error.log")
         found |= {path.parent.name: log} if log.is_file() else {}
