@@ -882,6 +882,16 @@ class SecretWords(Row):
     glued: str
 
 
+class NeverSaid(Row):
+    en: list[str] = Field(min_length=1)
+    zh: list[str] = Field(min_length=1)
+
+
+class Wording(Row):
+    words: int = Field(ge=1)
+    never: NeverSaid
+
+
 class SecretNames(Row):
     names: list[SecretWords]
     owners: list[str]
@@ -1378,5 +1388,6 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "statements": dict[str, dict[str, Statement]],
         "tensors": list[Tensor],
         "vocabulary": Vocabulary,
+        "wording": Wording,
     }.items()
 }
