@@ -1,11 +1,13 @@
-"""Checks the texts of a rule: both languages, the same placeholders in both, no filler words."""
+"""Checks the texts of a rule: both languages, the same placeholders in both, no filler, short sentences of the reader's words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
+from diagnose import rule_files
 from diagnose.decide import expression
 from diagnose.decide.verdict_wording import PLACEHOLDER
 from diagnose.errors import UserError
@@ -18,6 +20,7 @@ from diagnose.vet.rule_form import texts
 SAID = ("title", "assuming", "evidence", "put_right", "background", "serving", "alone", "do", "command")
 FILLER = re.compile(r"\b(TODO|TBD|FIXME|XXX|N/A)\b")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 def check(paper: Paper) -> Iterator[Fault]:
@@ -37,8 +40,9 @@ def said(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], Any]]:
         for field in ("not_when", "caveats"):
             for index, entry in enumerate(paper.data.get(field, ())):
                 yield (field, index), entry
-        for fact, entry in paper.data.get("asks", {}).items():
-            yield ("asks", fact), entry
+        for field in ("programs", "asks"):
+            for name, entry in paper.data.get(field, {}).items():
+                yield (field, name), entry
 
 
 def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:
@@ -49,6 +53,27 @@ def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> It
         yield paper.fault(at, "wrong_language", field=str(at[0]))
     if FILLER.search(data["en"]) or FILLER.search(data["zh"]):
         yield paper.fault(at, "filler", field=str(at[0]))
+    if at[0] != "command":
+        yield from wording(paper, at, data)
+
+
+def wording(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:
+    """No English sentence is long, and no word is used that readers do not use (rules/wording.yaml)."""
+    most = rule_files.table("wording")["words"]
+    for sentence in SENTENCE_END.split(data["en"]):
+        if (count := len(sentence.split())) > most:
+            yield paper.fault(at, "long_sentence", field=str(at[0]), count=count, most=most, sentence=sentence)
+    said = PLACEHOLDER.sub("", data["en"]), PLACEHOLDER.sub("", data["zh"])
+    for word in dict.fromkeys(match for one, pattern in zip(said, avoided(), strict=True) for match in pattern.findall(one)):
+        yield paper.fault(at, "avoided_word", field=str(at[0]), word=word)
+
+
+@cache
+def avoided() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What finds the words that rules/wording.yaml lists, in English and in Chinese."""
+    lists = rule_files.table("wording")["never"]
+    english, chinese = ("|".join(map(re.escape, lists[lang])) for lang in ("en", "zh"))
+    return re.compile(rf"\b(?:{english})\b", re.IGNORECASE), re.compile(chinese)
 
 
 def placeholders(paper: Paper) -> Iterator[Fault]:

@@ -929,6 +929,16 @@ class SecretWords(Row):
     glued: str
 
 
+class NeverSaid(Row):
+    en: list[str] = Field(min_length=1)
+    zh: list[str] = Field(min_length=1)
+
+
+class Wording(Row):
+    words: int = Field(ge=1)
+    never: NeverSaid
+
+
 class SecretNames(Row):
     names: list[SecretWords]
     owners: list[str]
@@ -1455,5 +1465,6 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "tensors": list[Tensor],
         "turned_knobs": list[TurnedKnob],
         "vocabulary": Vocabulary,
+        "wording": Wording,
     }.items()
 }

@@ -546,7 +546,7 @@ def test_a_failure_that_its_own_line_says_is_survived(text: str) -> None:
 def test_an_overflow_is_in_the_headline() -> None:
     """What a person should do about it is to look at the code, not at the batch."""
     assert (
-        "index or shape in code"
+        "a wrong index or shape"
         in explain("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.\n").verdict.headline.en
     )
 

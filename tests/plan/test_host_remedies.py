@@ -38,7 +38,7 @@ def test_what_the_cards_have_room_for_comes_back_to_them(asked: Any) -> None:
     found = asked(gpu="A100-80GB", gpus=8)
     first = found.remedies[0]
     assert first.id == "disable_offload" and "where the cards have room" not in first.title.en
-    assert "less of host memory" in first.why.en and "each card then needs" in first.why.en and "usable" in first.why.en
+    assert "less of host RAM" in first.why.en and "each card then needs" in first.why.en and "usable" in first.why.en
     assert [each.id for each in found.remedies].index("more_host_ram") > 0
 
 

@@ -141,7 +141,7 @@ def test_old_cards_are_never_told_bf16_or_flash_attention(word: str) -> None:
 def test_offload_is_never_advised_where_the_host_ran_out(word: str) -> None:
     causes = cause("host_ram", "disable_offload", "more_host_ram", word)
     found = outcome(job(log__on_card="disabled", log__family="host_oom_killer", fsdp__sharding="full_shard"), causes)
-    assert word not in ids(found) and "host memory" in reason(found, word)
+    assert word not in ids(found) and "host RAM" in reason(found, word)
     assert "more_host_ram" in ids(found)
 
 

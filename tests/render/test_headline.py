@@ -49,7 +49,7 @@ RANKS = "".join(f"[rank{rank}]: torch.OutOfMemoryError: {torch(rank)}" for rank 
         (CUPY, "8.00 GiB (8,589,934,592 bytes) requested, though the process may take 16.00 GiB", "申请 8.00 GiB（8,589,934,592 bytes）"),
         (RESERVE, "one request is larger than the addresses that an expandable segment reserves", "单次申请大于一个可扩展段"),
         (KILLED, "the process that was killed held 63.77 GiB.", "主机内存不足"),
-        (OOMKILLED, "ran out of host memory, under a limit of 64.00 GiB.", "（内存上限 64.00 GiB）"),
+        (OOMKILLED, "ran out of host RAM, under a limit of 64.00 GiB.", "（内存上限 64.00 GiB）"),
         (NO_BLOCKS, "The job ran out of memory in KV cache set-up.", "该任务在建立 KV 缓存时显存不足。"),
     ],
 )
@@ -105,7 +105,7 @@ def test_what_is_only_also_true_is_told_where_nothing_leads(lang: Lang, said: st
 def test_what_is_only_suspected_is_explained_all_the_same() -> None:
     """A death that nothing proves to be one of memory: what it was if memory was the reason, and no more."""
     headline = cases.diagnosed("killed-while-saving").verdict.headline
-    assert "no line proves" in headline.en and "The likely reason: the job was killed while a checkpoint" in headline.en
+    assert "no line proves" in headline.en and "The likely reason: the job was killed while it wrote a checkpoint" in headline.en
     assert "没有日志行能证明" in headline.zh and "最可能的原因：任务在写检查点时被终止" in headline.zh
 
 

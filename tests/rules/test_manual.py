@@ -92,7 +92,7 @@ def test_a_cause_page_says_when_and_shows_its_examples_as_a_table() -> None:
     text = pages()["causes/software_bug.md"]
     assert "- `parallel.context > 1` — *sequence or context parallel degree* is more than 1" in text
     assert "| likely | nobody says which release ran | `version.openrlhf`: unknown |" in text
-    assert "the list and its copy take 4.25 GiB" in text  # the figures of the first example
+    assert "The list and its copy take 4.25 GiB" in text  # the figures of the first example
     assert "| 很可能 | `version.openrlhf`：未知 |" in pages()["zh/causes/software_bug.md"]
 
 

@@ -65,6 +65,9 @@ def test_a_good_rule_is_clean(tmp_path: Path) -> None:
         (("    - log.requested > log.free\n", "    - log.requested > log.free\n    - log.requested > 1 GiB\n"), "no example misses", 8),
         (("id: sample-rule", "id: other-rule"), "not the file's name", 1),
         (("evidence:", "yields_to: [nobody]\nevidence:"), "neither a rule nor a cause", 8),
+        (("{log.requested} failed", "{log.requested} failed" + " and then again" * 8), "a sentence of 26 words, at most 24", 8),
+        (("{log.requested} failed", "at that Moment {log.requested} failed"), "says “Moment”", 8),
+        (("{log.requested} 失败", "根据所给信息，{log.requested} 失败"), "says “根据所给”", 8),
     ],
 )  # fmt: skip
 def test_each_fault_is_found_at_its_line(tmp_path: Path, change: tuple[str, str], says: str, line: int) -> None:
@@ -74,6 +77,12 @@ def test_each_fault_is_found_at_its_line(tmp_path: Path, change: tuple[str, str]
     assert said, [str(fault) for fault in found]
     assert said[0].line == line
     assert said[0].to("zh") != said[0].to("en")
+
+
+def test_short_sentences_in_a_row_are_not_one_long_one(tmp_path: Path) -> None:
+    """A figure with a point ends none, and part of another word is no word to avoid."""
+    spoken = "momentum is 0.9 and {log.requested} failed in torch 2.1. " * 3
+    assert faults(tmp_path, GOOD.replace("{log.requested} failed", spoken.strip())) == []
 
 
 def test_every_value_of_one_line_needs_an_example(tmp_path: Path) -> None:
@@ -186,6 +195,8 @@ examples:
         (("saves: ledger", "saves: log.nothing"), "log.nothing"),
         (("25% of train.max_seq_len", "25 GiB"), "cannot be compared"),
         (("    zh: 样本更短。\n", ""), "en and zh"),
+        (("Your samples are shorter.", "Your samples are shorter" + " and shorter" * 11 + "."), "not_when has a sentence of 26 words"),
+        (("not_when:", "programs:\n  llamacpp: {en: somebody else, zh: 别人}\nnot_when:"), "programs says “somebody else”"),
         (("framework: llamafactory", "framework: llamafactry"), "no framework"),
     ],
 )
