@@ -159,7 +159,7 @@ def answer(log: str | Path, configs: list[Path]) -> Answer:
 
 
 #: Where a failure stands, and what stands round it, differ between a page and a log.
-_PLACES = ("evidence", "members", "count", "consequence_of", "frames", "attempt")
+_PLACES = ("evidence", "members", "count", "consequence_of", "frames", "attempt", "lines")
 
 
 def _of(event: Event) -> dict[str, object]:

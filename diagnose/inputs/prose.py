@@ -511,11 +511,18 @@ def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     yield from _counts(rule, match)
 
 
+#: More cards than this are not said by a number alone.
+MANY = 128
+
+
 def _is_card_number(match: re.Match[str]) -> bool:
     """Whether a bare number means a card: counted, or with words of cards beside it."""
     around = match.string[max(0, match.start() - 12) : match.end() + 12]
+    count = _number(match.groupdict().get("count"))
+    if count is not None and count > MANY:  # 1920*1080 is the size of a picture
+        return False
     return (
-        match.groupdict().get("count") is not None
+        count is not None
         or re.search(r"卡|显|我|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?(?![A-Za-z])", around, re.IGNORECASE) is not None
     )
 

@@ -387,7 +387,7 @@ def test_packed_sequences_that_were_padded() -> None:
     best = found(PLAIN, failure)[0]
     assert best.key == "ledger.t_flash_dq_packed"
     assert said(PLAIN, failure)["attribution.padded_tokens"] in range(96 * 2048 - 1000, 96 * 2048 + 1)
-    assert found(PLAIN | {"version.flash_attn": "2.5.8"}, failure) == ()
+    assert "ledger.t_flash_dq_packed" not in {made.key for made in found(PLAIN | {"version.flash_attn": "2.5.8"}, failure)}
     assert "ledger.t_flash_dq_packed" not in {made.key for made in found(PLAIN, event(printed(4 * 96 * 2048 * 4096), "backward"))}
 
 

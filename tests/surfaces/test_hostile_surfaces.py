@@ -101,6 +101,9 @@ def test_an_agent() -> None:
         assert _advice(evil.structured_content[part]) == _advice(calm.structured_content[part])
 
 
+TOOLS = ["explain_oom", "check_config", "what_if", "list_knobs", "show_rule"]
+
+
 async def _asked(*logs: str) -> list[Any]:
     """The answers; the tools are what they were after each."""
     from mcp import Client, StdioServerParameters, stdio_client  # half a second, in the worker that needs it
@@ -110,7 +113,7 @@ async def _asked(*logs: str) -> list[Any]:
     async with Client(stdio_client(program)) as client:
         for text in logs:
             answers.append(await client.call_tool("explain_oom", {"text": text}))
-            assert [tool.name for tool in (await client.list_tools()).tools] == ["explain_oom", "check_config", "what_if", "show_rule"]
+            assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
     return answers
 
 

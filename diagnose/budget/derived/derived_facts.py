@@ -216,7 +216,7 @@ def _unsharded_weights(book: FactBook, ledger: Ledger) -> list[Fact]:
     loaded them."""
     allocated = failure_moment.observed_allocation(book)
     weights = [low for moment in ledger.moments if moment.name not in ("load", "init") and (low := moment.of("weights").low)]
-    if allocated is None or not weights or "log.role" in book or not book.switch("log.training_announced"):
+    if allocated is None or not weights or book.word("log.role") not in (None, "train") or not book.switch("log.training_announced"):
         return []
     too_much = min(weights) > allocated.high * (1 + MEETS / 10)
     return [derived_fact("ledger.verdict", "above", "weights against allocated, all of them loaded")] if too_much else []

@@ -12,6 +12,9 @@ from diagnose.decide.verdict import Verdict
 from diagnose.phrases import phrase, same
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
+#: Bytes below which a saving that the ledger knows is no advice.
+TRIFLE = 2**28
+
 #: How many remedies the list has, and how many are tried for it.
 ENTRIES, TRIED = 3, 20
 
@@ -106,11 +109,16 @@ def listed(offers: Sequence[Offer], job: Job) -> list[Offer]:
 
 def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
     """Those that pass, by benefit and cost; behind one of each kind the others of that kind."""
-    able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job)]
+    able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job) and not is_trifle(offer)]
     ordered = sorted(able, key=lambda offer: -rate[offer.id] / cost(offer))
     kinds: Sequence[Sequence[str]] = rule_files.table("vocabulary")["of_a_kind"]
     firsts = [next((offer.id for offer in ordered if offer.id in kind), None) for kind in kinds]
     return sorted(ordered, key=lambda offer: any(offer.id in kind and offer.id != first for kind, first in zip(kinds, firsts, strict=True)))
+
+
+def is_trifle(offer: Offer) -> bool:
+    """Whether the ledger knows that it saves next to nothing."""
+    return offer.remedy.saves is not None and offer.remedy.saves.high < TRIFLE
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:

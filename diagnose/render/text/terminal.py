@@ -29,7 +29,7 @@ LINES, COLUMNS = 24, 80
 OMISSIONS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
-    *("question", "rest of notes", "figures of causes", "gaps", "places"),
+    *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt"),
 )  # fmt: skip
 
 
@@ -125,8 +125,13 @@ def caveats(screen: Screen) -> None:
     if ledger is None or moment is None or failure_text.on_host(diagnosis):
         return
     doubt = memory_rows.deviation_text(diagnosis, lang)
-    page.say(doubt, "  ", style="note")
-    if ledger.failing and memory_rows.peaks_later(ledger, moment) and (memory_rows.overflows(ledger) or not doubt):
+    page.say(doubt if "doubt" not in screen.omitted else "", "  ", style="note")
+    if (
+        "peak" not in screen.omitted
+        and ledger.failing
+        and memory_rows.peaks_later(ledger, moment)
+        and (memory_rows.overflows(ledger) or not doubt)
+    ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
     page.say(memory_rows.missing_facts(ledger, lang) if moment.terms else "", "  ", style="note")
 
