@@ -51,8 +51,8 @@ def sharding_and_offload_are_no_cure_for_logits(found: Diagnosis) -> bool:
         if word in SHARDING - others:
             assert word in steps(found) or not answers & set(ids[place:]), f"{word} stands before what answers the logits: {ids}"
             assert found.outcome.remedies[place].fits not in ("yes", "likely"), f"{word} alone is said to be enough"
-    enough = any(remedy.fits in ("yes", "likely") for remedy in found.outcome.remedies if remedy.id in answers)
-    if SHARDING & set(steps(found)) - others and enough:  # where no answer to the logits is enough, what shards may be
+    # what shards makes room for logits too, where the states are large: a plan that surely fits may do without an answer to them
+    if SHARDING & set(steps(found)) - others and not (found.outcome.plan and found.outcome.plan.fits in ("yes", "likely")):
         assert answers & set(steps(found)), steps(found)
     return bool(SHARDING & advised(found))
 
