@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -12,6 +11,7 @@ from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.parse.model.event import Event
+from diagnose.parse.text.lazy_re import finds
 from diagnose.word_conditions import conditions, is_one_of
 
 #: The files of the table. Where nothing else decides between two tensors, the earlier one is named.
@@ -95,7 +95,7 @@ def _any_line_matches(patterns: tuple[str, ...], lines: list[str]) -> bool:
 @lru_cache(maxsize=8192)
 def _frame_matches(patterns: tuple[str, ...], line: str) -> bool:
     """Whether a frame matches one of the patterns; cached, because the same frames of libraries recur."""
-    return any(re.search(pattern, line) for pattern in patterns)
+    return any(finds(pattern, line) for pattern in patterns)
 
 
 def _expand_widths(formulas: list[str]) -> tuple[str, ...]:
