@@ -29,7 +29,7 @@ LINES, COLUMNS = 24, 80
 OMISSIONS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
-    *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt"),
+    *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt", "hint"),
 )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
 def hint(screen: Screen) -> None:
     """How to see more, and how to apply the plan."""
     page, diagnosis = screen.page, screen.diagnosis
-    if not screen.view.options or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
+    if "hint" in screen.omitted or not screen.view.options or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
         return
     if "last gap" not in screen.omitted:
         page.gap()

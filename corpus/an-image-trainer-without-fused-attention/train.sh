@@ -1,0 +1,1 @@
+accelerate launch --num_processes 1 train_network.py --pretrained_model_name_or_path runwayml/stable-diffusion-v1-5 --train_data_dir img --resolution 768 --train_batch_size 8 --network_module networks.lora --network_dim 32 --mixed_precision fp16
