@@ -124,6 +124,19 @@ def test_the_command_line_has_its_say_before_references_are_followed() -> None:
     assert value(read(file, command), "train.micro_batch_size") == 2
 
 
+def test_overrides_without_their_command_are_read_and_what_they_lack_is_unknown() -> None:
+    """A part of a command as people paste it: the keys show whose they are. Nothing is called without effect for want of a key that may
+    stand above, and the defaults of the command do not hold."""
+    prefix = "actor_rollout_ref.actor.megatron"
+    lines = [f"{prefix}.param_offload=True", f"{prefix}.tensor_model_parallel_size=4", f"{prefix}.expert_model_parallel_size=32"]
+    told = read(("train.sh", " \\\n".join(lines) + "\n"))
+    assert (value(told, "train.framework"), value(told, "parallel.tensor"), value(told, "parallel.expert")) == ("verl", 4, 32)
+    assert value(told, "parallel.world") is None and value(told, "config.ignored_key") is None
+    whole = read(("train.sh", f"python -m verl.trainer.main_ppo actor_rollout_ref.model.path=a/b {' '.join(lines)}\n"))
+    assert value(whole, "config.ignored_key") is not None
+    assert value(read(("train.sh", "trainer.batch_size=4 \\\ntrainer.lr=1e-4\n")), "train.framework") is None
+
+
 def test_a_variable_counts_as_the_script_sets_it() -> None:
     file = ("a.yaml", HEAD.replace("4096", "${oc.env:LEN,64}"))
     assert value(read(file), "train.max_seq_len") == 64

@@ -10,7 +10,7 @@ from diagnose import rule_files
 from diagnose.adapters.formats.config_value import YES, Places
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import trainers_of_options
+from diagnose.adapters.schema.config_kinds import trainer_of_overrides, trainers_of_options
 from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Origin, Witness
 
@@ -34,7 +34,10 @@ class StartedProgram:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nearly all options are the framework's, so that its defaults hold; a script of the user's has its own."""
+        """Whether nearly all options are the framework's, so that its defaults hold; a script of the user's has its own, and
+        of options without a command others may be missing."""
+        if self.launch.launcher == "list":
+            return False
         if self.table is None or any(word in self.launch.program for word in self.table.detect.get("commands", ())):
             return True
         known_flags = sum(flag.name in self.table.known for flag in self.launch.flags)
@@ -91,7 +94,8 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     ) in framework_tables.trainers():  # a script of the framework's own that others call theirs too, by the variables that it reads
         if any(name in launch.env for name in framework_tables.signs(trainer).get("scripts", {}).get(script, ())):
             return framework_tables.table(trainer)
-    return next((_hinted(framework_tables.table(trainer), hint) for trainer in trainers_of_options(flags)), None)
+    found = next(trainers_of_options(flags), None) or (trainer_of_overrides(flags) if launch.launcher == "list" else None)
+    return _hinted(framework_tables.table(found), hint) if found else None
 
 
 def _by_program(launch: Launch, flags: set[str]) -> str | None:

@@ -128,6 +128,17 @@ def trainers_of_options(options: Collection[str]) -> Iterator[str]:
             yield name
 
 
+def trainer_of_overrides(options: Collection[str]) -> str | None:
+    """The trainer whose keys these overrides without a command are, as in a file that nests them: `actor_rollout_ref.model.path` shows the
+    key `actor_rollout_ref` too. None where no key, or one that anybody has, shows it."""
+    keys = {".".join(parts[:count]) for option in options for parts in [option.split(".")] for count in range(1, len(parts) + 1)}
+    for name in framework_tables.trainers():
+        for sign in framework_tables.signs(name).get("keys", ()):
+            if keys.issuperset(sign) and not all(map(lexicon.is_common, sign)):
+                return name
+    return None
+
+
 def python_classes(text: str = "") -> frozenset[str]:
     """Names of the classes in a script that any framework's table reads."""
     return frozenset(name for framework in framework_tables.names() for name in _classes(framework, text))

@@ -40,12 +40,13 @@ class IgnoredKey(NamedTuple):
 
 
 def find_ignored_keys(
-    tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], context: Mapping[str, Leaf]
+    tab: Table, spans: Mapping[str, ReleaseSpan], by_name: Mapping[str, Leaf], context: Mapping[str, Leaf], whole: bool = True
 ) -> Iterator[IgnoredKey]:
-    """The keys of one part that have no effect, each once. `context`: the framework's whole configuration."""
+    """The keys of one part that have no effect, each once. `context`: the framework's configuration; where that is not `whole`, a key that
+    it lacks is unknown and not unset."""
     reported: set[str] = set()
     for rule in tab.ignored:
-        if not _covers_release(rule, spans) or not rule_applies(rule, context):
+        if not _covers_release(rule, spans) or not rule_applies(rule, context) or not (whole or _all_known(rule, context)):
             continue
         count = 0
         for name in str(rule["key"]).split():
@@ -56,6 +57,11 @@ def find_ignored_keys(
                 count += 1
                 deciding = _deciding_key(rule)
                 yield IgnoredKey(leaf, rule, deciding, _short_value(context.get(deciding)))
+
+
+def _all_known(rule: Mapping[str, Any], context: Mapping[str, Leaf]) -> bool:
+    """Whether every setting that a rule asks for stands in the configuration."""
+    return "without" not in rule and all(key in context for key in rule.get("where", ()))
 
 
 def _matching_leaves(name: str, by_name: Mapping[str, Leaf]) -> list[Leaf]:

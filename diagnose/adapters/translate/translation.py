@@ -30,7 +30,9 @@ def translate(part: Part, spans: Mapping[str, ReleaseSpan], hidden: int | None, 
     by_name = {name_of(leaf.key): leaf for leaf in part.leaves}
     context = by_name if part.merged is None else part.merged
     knobs: dict[str, list[str]] = {}
-    ignored = {ignored_key.leaf.key: ignored_key for ignored_key in find_ignored_keys(part.table, spans, by_name, beside or context)}
+    ignored = {
+        ignored_key.leaf.key: ignored_key for ignored_key in find_ignored_keys(part.table, spans, by_name, beside or context, part.whole)
+    }
     intended: dict[str, str] = {}
     invalid: dict[str, Leaf] = {}
     for knob in part.table.knobs:

@@ -18,7 +18,7 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
-from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor
+from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
 from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, Span, formula
@@ -103,23 +103,13 @@ def _shown_alone(found: list[Attribution], chosen: list[Tensor], request: Query,
     shown = next((tensor for tensor in chosen if not tensor.bytes and tensor.frame_fits(request.event) and request.fits(tensor)), None)
     if shown is None or (found and (found[0].agrees or found[0].group == shown.group)):
         return []
-    size = request.requested.bytes
     own = "engine" in shown.when or job.role.name != "engine"  # an engine has other knobs than the trainer's
     return [
-        Attribution(
-            event=index,
-            key=f"ledger.{shown.key}",
-            tensor=_name_by_frame(shown, request.event),
-            group=shown.group,
-            formula="",
-            numbers="",
-            bytes=size,
-            block_bytes=size,
-            exact=False,
-            coincidence=0,
-            agrees=True,
-            shown=True,
-            by_frame=True,
+        shown_tensor(
+            shown,
+            index,
+            _name_by_frame(shown, request.event),
+            request.requested.bytes,
             lowered_by=of_this_pass(dict(shown.lowered), job, _rows_knob(job, request.event, scoring=False)) if own else {},
             avoided_by=shown.avoided if own else (),
             kept_by_layers=shown.kept and own and is_kept_for_backward(job, request.event),
@@ -142,23 +132,15 @@ def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
     made = next((tensor for tensor in tensors() if not (tensor.bytes or tensor.when) and tensor.agrees(event)), None)
     if made is None or event.requested is None:
         return []
-    name, size = _name_by_frame(made, event), event.requested.bytes
+    name = _name_by_frame(made, event)
     on_host = families.of(event.family).memory == "host"
     return [
-        Attribution(
-            event=index,
-            key=f"ledger.{made.key}",
-            tensor=phrase("ledger.host_tensor", tensor=name) if on_host else name,
+        shown_tensor(
+            made,
+            index,
+            phrase("ledger.host_tensor", tensor=name) if on_host else name,
+            event.requested.bytes,
             group=rule_files.table("vocabulary")["fills_host"][0] if on_host else made.group,
-            formula="",
-            numbers="",
-            bytes=size,
-            block_bytes=size,
-            exact=False,
-            coincidence=0,
-            agrees=True,
-            shown=True,
-            by_frame=True,
             lowered_by={} if on_host else dict(made.lowered),
         )
     ]

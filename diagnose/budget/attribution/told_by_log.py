@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, families
 from diagnose.budget.attribution.tensor_table import Tensor, printed_tensors
 from diagnose.budget.model.allocator import allocators, is_ambiguous_block, prints_as
 from diagnose.budget.model.ledger import Attribution
-from diagnose.phrases import phrase, same
+from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
     from diagnose.facts import FactBook
@@ -65,21 +65,32 @@ def _prints(book: FactBook, size: int, event: Event) -> bool:
 def _attribution(tensor: Tensor, event: Event, index: int, size: int, factors: tuple[int, ...] | None) -> Attribution:
     name = phrase(f"ledger.{tensor.key}")
     shape = same(" x ".join(f"{side}" for side in factors[:-1])) if factors else None
+    return shown_tensor(
+        tensor,
+        index,
+        phrase("ledger.tensor_shape", tensor=name, shape=shape) if shape else name,
+        size,
+        numbers="*".join(map(str, factors)) if factors else "",
+        block_bytes=event.requested.bytes if event.requested else size,
+        by_frame=not factors,
+        chance=0.0,
+        lowered_by=dict(tensor.lowered),
+        avoided_by=tensor.avoided,
+    )
+
+
+def shown_tensor(tensor: Tensor, index: int, name: Text, size: int, **others: Any) -> Attribution:
+    """A tensor that the log shows or says, by no formula, for the event of this index and so many bytes; never exact."""
+    told: dict[str, Any] = {"group": tensor.group, "numbers": "", "block_bytes": size, "by_frame": True, **others}
     return Attribution(
         event=index,
         key=f"ledger.{tensor.key}",
-        tensor=phrase("ledger.tensor_shape", tensor=name, shape=shape) if shape else name,
-        group=tensor.group,
+        tensor=name,
         formula="",
-        numbers="*".join(map(str, factors)) if factors else "",
         bytes=size,
-        block_bytes=event.requested.bytes if event.requested else size,
         exact=False,
         coincidence=0,
         agrees=True,
-        chance=0.0,
         shown=True,
-        by_frame=not factors,
-        lowered_by=dict(tensor.lowered),
-        avoided_by=tensor.avoided,
+        **told,
     )

@@ -255,7 +255,11 @@ def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
 def hint(screen: Screen) -> None:
     """How to see more, and how to apply the plan."""
     page, diagnosis = screen.page, screen.diagnosis
-    if "hint" in screen.omitted or not screen.view.options or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None):
+    if (
+        "hint" in screen.omitted
+        or not screen.view.options
+        or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root is not None)
+    ):
         return
     if "last gap" not in screen.omitted:
         page.gap()
