@@ -42,8 +42,8 @@ scan(Source.file(Path(sys.argv[1])))
 GLANCE = """
 import sys, time
 from pathlib import Path
-from diagnose.surfaces.term import quick_preview as glance
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal import quick_preview as glance
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 before = time.process_time()
 answer = glance.preview_headline(Path(sys.argv[1]), AnswerInputs(), DisplayOptions())
 print(time.process_time() - before)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from diagnose.phrases import Lang
-    from diagnose.render.markup.chat_message import Platform
+    from diagnose.render.markup.chat_within_limit import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = [sys.executable, "-m", "diagnose"]
@@ -68,7 +68,7 @@ def feishu() -> None:
 
 def message(platform: Platform, lang: Lang) -> None:
     from diagnose import explain
-    from diagnose.render.markup.chat_message import chat
+    from diagnose.render.markup.chat_within_limit import chat
 
     os.chdir(ROOT / "corpus" / "openrlhf-392")
     print(chat(explain(Path("error.log"), configs=[Path("train_ppo.sh")]), platform, lang).text)

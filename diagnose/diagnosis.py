@@ -15,10 +15,10 @@ from diagnose.facts import Fact, Input, Notice
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text
 from diagnose.plan.pricing import fit
-from diagnose.plan.rules.remedy import Fits, Outcome
+from diagnose.plan.remedies.remedy import Fits, Outcome
 
 if TYPE_CHECKING:
-    from diagnose.plan.rules.outlook import Outlook
+    from diagnose.plan.remedies.outlook_values import Outlook
     from diagnose.snapshot.measure import Snapshot
 
 #: What a report is made of.

@@ -101,7 +101,7 @@ def check(
     from diagnose.plan.choose.advice import job_of
     from diagnose.plan.edits.setting_conflicts import oddities
     from diagnose.plan.outlook.frontier import outlook
-    from diagnose.plan.rules.remedy_rules import with_folders
+    from diagnose.plan.remedies.remedy_rules import with_folders
 
     book = FactBook(diagnosis.facts)
     limits = outlook(job_of(book, diagnosis.ledgers, diagnosis.judgement, diagnosis.documents, with_folders(rules)[0]))

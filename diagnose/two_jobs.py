@@ -14,7 +14,7 @@ from diagnose.plan.choose.advice import job_of
 from diagnose.plan.edits.sentences import fact_name, source_text, value_text
 from diagnose.plan.pricing.candidate_values import CAPACITY, goes_the_way
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.units import Size, show
 
 #: What a difference does: it explains the failure alone, takes part in it, may do so, or nothing is known of it.

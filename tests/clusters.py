@@ -13,10 +13,10 @@ from typing import Any
 import duckdb
 from cases import SHARED, diagnosed
 
-from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.report_files import write_html
 from diagnose.cluster.store.digests import digest
-from diagnose.cluster.store.fingerprints import fingerprint
+from diagnose.cluster.store.group_fingerprint import fingerprint
 from diagnose.cluster.store.result_tables import MIGRATIONS
 from diagnose.phrases import Text
 

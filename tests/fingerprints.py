@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cases import diagnosed, folders
 
-from diagnose.cluster.store import fingerprints
+from diagnose.cluster.store import group_fingerprint
 
 TABLE = Path(__file__).with_name("fingerprints.json")
 
@@ -20,9 +20,9 @@ def now() -> dict[str, dict[str, str]]:
     """The fingerprint and its parts for every failure of the corpus."""
     found = {}
     for case in folders():
-        parts = fingerprints.parts(diagnosed(case))
+        parts = group_fingerprint.parts(diagnosed(case))
         if parts is not None:
-            found[case] = {"fingerprint": fingerprints.name(parts), **parts._asdict()}
+            found[case] = {"fingerprint": group_fingerprint.name(parts), **parts._asdict()}
     return found
 
 

@@ -10,7 +10,7 @@ from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.model.event import Event, Frame, OtherProcess
 from diagnose.phrases import Text, same
-from diagnose.plan.rules.remedy import Edit, Outcome, Plan, Price, Question, Rejected, Remedy, Rung, Unsettled
+from diagnose.plan.remedies.remedy import Edit, Outcome, Plan, Price, Question, Rejected, Remedy, Rung, Unsettled
 from diagnose.units import Size, Version
 
 GIB = 2**30

@@ -9,7 +9,7 @@ from diagnose.budget.model.ledger import Host, Ledger, Moment, Term
 from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.facts import Fact, FactBook, Value, Witness, typed
 from diagnose.phrases import same
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.units import Size
 
 GIB = 2**30

@@ -36,7 +36,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.facts import FactBook
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 CONFIGS = ROOT / "corpus" / "configs"
 

@@ -25,7 +25,7 @@ from diagnose.manual.rule_wording import (
 )
 from diagnose.phrases import Lang
 from diagnose.plan.edits.value_spelling import literal, word_for
-from diagnose.plan.rules.remedy_rules import KEEP_BATCH
+from diagnose.plan.remedies.remedy_rules import KEEP_BATCH
 
 
 def section(entry: Entry, index: RuleIndex, address: PageAddress) -> list[Block]:  # noqa: ARG001 - the signature that causes.section has

@@ -13,7 +13,7 @@ from diagnose.decide.known_bad_releases import rules_of
 from diagnose.decide.rule_loader import documents, rule_of
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
-from diagnose.plan.rules.remedy_rules import parse_rule
+from diagnose.plan.remedies.remedy_rules import parse_rule
 
 Room = Literal["causes", "remedies"]
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from diagnose.plan.choose.advice import make
-from diagnose.plan.rules.remedy import Outcome
+from diagnose.plan.remedies.remedy import Outcome
 
 __all__ = ["Outcome", "make"]

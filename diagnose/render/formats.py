@@ -14,7 +14,7 @@ Renderer: TypeAlias = Callable[[Diagnosis, Lang, View], str]
 
 # Each imports its module when called: a JSON report need not pay for the terminal.
 def _text(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
-    from diagnose.render.text.terminal import render
+    from diagnose.render.text.one_screen import render
 
     return render(diagnosis, lang, view)
 

@@ -1440,7 +1440,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "frameworks": Framework,
         "hardware": Hardware,
         "holders": dict[str, HolderRow],
-        "keys": list[Names],
+        "known_keys": list[Names],
         "knobs": dict[str, Fact],
         "layouts": Layouts,
         "lexicon": Lexicon,

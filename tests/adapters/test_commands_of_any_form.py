@@ -23,7 +23,7 @@ from diagnose.facts import FactBook, declared
 from diagnose.parse.model.reading import Reading
 from diagnose.pipeline import explain
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.scan.source import Source
 from diagnose.units import Size
 
@@ -91,10 +91,10 @@ def test_an_edit_changes_nothing_but_the_value_where_it_stands(name: str) -> Non
 @for_each("ending", ["  # why \\\n", "  --a 1 \\ \n", "  --a 1\n"])
 def test_what_ended_a_command_is_the_first_thing_said(ending: str) -> None:
     """Before the causes and the advice, with the line."""
-    from diagnose.render.text import terminal
+    from diagnose.render.text import one_screen
 
     text = f"torchrun run_clm.py \\\n  --output_dir o \\\n{ending}  --per_device_train_batch_size 4\n"
-    shown = terminal.render(explain(Source.text(OOM, "error.log"), configs=[ConfigSource("run.sh", text.encode())]))
+    shown = one_screen.render(explain(Source.text(OOM, "error.log"), configs=[ConfigSource("run.sh", text.encode())]))
     assert "line 3" in " ".join(shown.split())
     assert 0 < shown.index("--per_device_train_batch_size") < shown.index("Why:")
 

@@ -27,9 +27,9 @@ from diagnose.phrases import Lang, Text
 from diagnose.plan.edits import env_edits
 from diagnose.plan.patch import patching
 from diagnose.render.markup import facts_view
-from diagnose.render.parts.layout import cells
 from diagnose.render.parts.view import View
 from diagnose.render.parts.words import value_text
+from diagnose.render.parts.wrapping import cells
 
 TRAINER = "--model_name_or_path Qwen/Qwen2.5-7B --output_dir out"
 

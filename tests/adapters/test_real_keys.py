@@ -1,4 +1,6 @@
-"""rules/keys, the lists of keys that frameworks really have: tables spell no other, a slip is named, and no real key is called unknown."""
+"""rules/known_keys, the lists of keys that frameworks really have: tables spell no other, a slip is named, and no
+real key is called unknown.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,9 @@ NAMES = sorted(set(framework_tables.names()) - _WITHOUT)
 
 
 def listed(name: str) -> set[str]:
-    """The names of rules/keys for a framework, with those of what it extends."""
+    """The names of rules/known_keys for a framework, with those of what it extends."""
     raw = rule_files.table(f"frameworks/{name}")
-    own = {word for block in rule_files.table(f"keys/{name}") for word in block["names"].split()} if name not in _WITHOUT else set()
+    own = {word for block in rule_files.table(f"known_keys/{name}") for word in block["names"].split()} if name not in _WITHOUT else set()
     return own | (listed(raw["extends"]) if "extends" in raw else set())
 
 
@@ -54,7 +56,7 @@ def test_every_key_of_a_table_is_a_real_one_or_says_where_it_was_read(name: str)
 
 @for_each("name", NAMES)
 def test_every_list_says_where_it_was_read_and_names_a_key_once(name: str) -> None:
-    blocks = rule_files.table(f"keys/{name}")
+    blocks = rule_files.table(f"known_keys/{name}")
     assert all(len(block["source"]) > 10 and set(block) == {"source", "names"} for block in blocks)
     words = [word for block in blocks for word in block["names"].split()]
     assert len(words) == len(set(words))

@@ -23,7 +23,7 @@ from diagnose.phrases import Text
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
 from diagnose.plan.patch.patch_places import Splice
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 CONFIG = """# a preset
 [job]

@@ -19,7 +19,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Fact, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.pipeline import diagnose, read
-from diagnose.plan.rules import remedy_rules as plan
+from diagnose.plan.remedies import remedy_rules as plan
 from diagnose.scan.source import Source
 from diagnose.units import Version
 

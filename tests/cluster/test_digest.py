@@ -13,7 +13,7 @@ from collected import for_each
 from sweep import sample
 
 from diagnose.cluster.store import digests
-from diagnose.cluster.store.fingerprints import parts
+from diagnose.cluster.store.group_fingerprint import parts
 
 CASES = folders()
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from samples import SAMPLES
 
 from diagnose import rule_files
-from diagnose.cluster.store import fingerprints
-from diagnose.cluster.store.fingerprints import Parts, alike, near, place, user_frame, written_by_user
+from diagnose.cluster.store import group_fingerprint
+from diagnose.cluster.store.group_fingerprint import Parts, alike, near, place, user_frame, written_by_user
 from diagnose.facts import Witness, declared
 from diagnose.parse.model.event import Frame
 from diagnose.units import Size
@@ -33,18 +33,18 @@ def test_the_corpus_has_the_fingerprints_that_were_committed() -> None:
 
 def test_a_fingerprint_follows_from_its_parts_alone() -> None:
     """The hash of this version is pinned: the same parts have the same name in every release, whatever the corpus is diagnosed as."""
-    assert fingerprints.version() == 2
+    assert group_fingerprint.version() == 2
     parts = Parts("torch_cuda", "loss", "train.py:step", "ledger.t_logits_fp32", "logits", "", "train.loss_kernel=none")
-    assert fingerprints.name(parts) == "2:c58e2e1fc01d0a4f"
+    assert group_fingerprint.name(parts) == "2:c58e2e1fc01d0a4f"
     for held in GOLDEN.values():
-        assert fingerprints.name(Parts(**{key: held[key] for key in Parts._fields})) == held["fingerprint"]
+        assert group_fingerprint.name(Parts(**{key: held[key] for key in Parts._fields})) == held["fingerprint"]
 
 
 def test_parts_survive_the_database() -> None:
     for held in GOLDEN.values():
         parts = Parts(**{key: held[key] for key in Parts._fields})
-        assert fingerprints.read(parts.as_json()) == parts
-    assert fingerprints.read("{}") == Parts("", "", "", "", "", "", "")
+        assert group_fingerprint.read(parts.as_json()) == parts
+    assert group_fingerprint.read("{}") == Parts("", "", "", "", "", "", "")
 
 
 # -- what is no part of it
@@ -73,7 +73,7 @@ def test_lines_paths_processes_ranks_steps_and_sizes_are_no_part(
         free=Size.exactly(size // 2),
         evidence=(Witness(f"{pid}.log", line, 1, f"[rank{rank}] {size}"),),
     )
-    one, other = (fingerprints.parts(replace(base, events=(event, *base.events[1:]))) for event in (root, moved))
+    one, other = (group_fingerprint.parts(replace(base, events=(event, *base.events[1:]))) for event in (root, moved))
     assert one is not None and one.frame == "train.py:compute_loss"
     assert one == other
 
@@ -89,11 +89,11 @@ def test_a_log_of_another_run_of_the_same_job_has_the_same_fingerprint(case: str
     assert other != text
     log = tmp_path / "error.log"
     log.write_text("another first line\n" * 40 + other, encoding="utf-8")
-    assert fingerprints.fingerprint(run(case, logs=log)) == GOLDEN[case]["fingerprint"]
+    assert group_fingerprint.fingerprint(run(case, logs=log)) == GOLDEN[case]["fingerprint"]
 
 
 def test_what_did_not_fail_of_memory_has_none() -> None:
-    assert fingerprints.fingerprint(diagnosed("a-kernel-too-large-for-the-chip")) == ""
+    assert group_fingerprint.fingerprint(diagnosed("a-kernel-too-large-for-the-chip")) == ""
 
 
 # -- the place in user code
@@ -170,7 +170,7 @@ def test_what_is_alike_is_said_in_full(one: Parts, other: Parts) -> None:
     assert set(found.same) | set(found.other) == told and not set(found.same) & set(found.other)
     assert (near(one, other) is None) == (near(other, one) is None)
     if near(one, other) is not None:
-        assert one.cause == other.cause != "" and found.similarity >= fingerprints.NEAR
+        assert one.cause == other.cause != "" and found.similarity >= group_fingerprint.NEAR
 
 
 def test_one_mistake_at_two_places_of_the_code_is_near() -> None:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep import examples
 
-from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.report_queries import OLDEST
 from diagnose.cluster.report.summary_types import BY, Cost, Group, Summary
-from diagnose.cluster.store import fingerprints
-from diagnose.cluster.store.fingerprints import Parts
+from diagnose.cluster.store import group_fingerprint
+from diagnose.cluster.store.group_fingerprint import Parts
 
 
 @pytest.fixture(scope="module")
@@ -237,4 +237,4 @@ def test_every_case_of_the_cluster_failed() -> None:
 )
 def test_one_mistake_is_claimed_where_a_place_or_a_tensor_and_a_cause_agree(frame: str, tensor: str, cause: str, one: bool) -> None:
     found = Parts("cuda", "forward", frame, tensor, cause, "", "")
-    assert fingerprints.is_one_mistake(found) is one
+    assert group_fingerprint.is_one_mistake(found) is one

@@ -231,7 +231,7 @@ def test_a_webhook_that_cannot_be_reached_is_an_error_of_the_run(tmp_path: Path,
 def test_a_watch_reads_what_is_new_in_each_round(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A round that meets nothing new leaves no trace; Ctrl-C ends it in peace."""
     from diagnose.cluster.run import folder_watch
-    from diagnose.surfaces.term import triage_command
+    from diagnose.surfaces.terminal import triage_command
 
     top, path = lay(tmp_path / "jobs", 2), tmp_path / "t.duckdb"
     rounds = []

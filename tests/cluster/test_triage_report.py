@@ -22,13 +22,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from diagnose.cluster.report import page_files, report_html, report_words
 from diagnose.cluster.report import report_files as report
-from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.summary_types import BY, Summary
 from diagnose.cluster.report.webhooks import group_message
 from diagnose.phrases import Lang
-from diagnose.render.markup.chat_message import dialect
-from diagnose.render.parts.layout import cells
+from diagnose.render.markup.chat_within_limit import dialect
 from diagnose.render.parts.view import View
+from diagnose.render.parts.wrapping import cells
 
 LANGS: list[Lang] = ["en", "zh"]
 

@@ -12,7 +12,7 @@ from browser import Browser, chromium
 from clusters import cluster, report_of_ten_thousand
 from collected import for_each
 
-from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.report_files import write_html
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")

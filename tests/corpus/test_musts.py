@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
-from diagnose.plan.rules import remedy_rules
+from diagnose.plan.remedies import remedy_rules
 
 #: What puts states on other cards or into host memory: a row's logits stay whole where they are.
 SHARDING = {"zero2", "zero3", "fsdp", "zero_offload_optimizer", "zero_offload_param", "fsdp_offload"}

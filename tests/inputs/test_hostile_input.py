@@ -24,7 +24,7 @@ from diagnose.inputs.materials import model_facts
 from diagnose.parse import log_reader
 from diagnose.pipeline import explain
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.render.formats import RENDERERS
 from diagnose.render.parts.view import View
 from diagnose.scan import log_scan, source

@@ -31,7 +31,7 @@ from diagnose.errors import UserError
 from diagnose.inputs import job_reader
 from diagnose.packed import streams, unpack_limits
 from diagnose.pipeline import explain
-from diagnose.surfaces.term import path_arguments
+from diagnose.surfaces.terminal import path_arguments
 
 
 def zstd(data: bytes) -> bytes:

@@ -14,8 +14,8 @@ import pytest
 from diagnose import explain
 from diagnose.scan import log_scan, memory_words
 from diagnose.scan.source import Source
-from diagnose.surfaces.term import quick_preview
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal import quick_preview
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
 STEP = b"  3%|#         | 12/400 [00:31<16:20,  2.53s/it] loss 1.2345 grad_norm 0.42\n"
 DEVICE = (

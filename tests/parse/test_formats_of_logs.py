@@ -13,7 +13,7 @@ from collected import for_each
 
 from diagnose import rule_files
 from diagnose.pipeline import explain
-from diagnose.surfaces.term import path_arguments
+from diagnose.surfaces.terminal import path_arguments
 
 FORMATS = CORPUS / "formats"
 NAMES = sorted(path.parent.name for path in FORMATS.glob("*/expected.yaml"))

@@ -29,7 +29,7 @@ from diagnose.plan.outlook.memory_levers import levers
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.growth import FITTING, Track
 from diagnose.plan.pricing.reach import Past, furthest
-from diagnose.plan.rules.outlook import Reach
+from diagnose.plan.remedies.outlook_values import Reach
 from diagnose.surfaces.cli import entry
 from diagnose.units import Size
 
@@ -284,8 +284,8 @@ def test_the_exit_status_says_it(command: Any, tmp_path: Path, gpu: str | None, 
 @for_each("gpu", ["RTX4090-24GB", "A100-80GB", None])
 def test_the_answer_fits_eighty_columns_and_markdown_has_the_table(gpu: str | None, lang: Any) -> None:
     from diagnose.render.formats import RENDERERS
-    from diagnose.render.parts.layout import cells
     from diagnose.render.parts.view import View
+    from diagnose.render.parts.wrapping import cells
 
     diagnosis = lora(gpu=gpu)
     text = RENDERERS["text"](diagnosis, lang, View(verbose=True))

@@ -10,7 +10,7 @@ from workshop import GIB, job, reprice
 from diagnose.facts import Value, declared
 from diagnose.plan.pricing.candidate_values import candidates
 from diagnose.plan.pricing.pricer import Bench
-from diagnose.plan.rules.remedy_rules import Rule, rules
+from diagnose.plan.remedies.remedy_rules import Rule, rules
 from diagnose.units import Size
 
 COUNTS = (1, 2, 3, 8, 512, 2048, 4096, 50_000_000, 500_000_000)

@@ -17,7 +17,7 @@ from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import env_edits, knob_edits
 from diagnose.plan.patch import patching
 from diagnose.plan.patch.env_carriers import carriers
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.units import Version
 
 SEGMENTS: dict[str, Value] = {"alloc.expandable_segments": True}

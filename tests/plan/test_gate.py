@@ -12,7 +12,7 @@ from diagnose.plan.choose import base_rates, gate
 from diagnose.plan.choose.evaluation import offered
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.saving import Saving
-from diagnose.plan.rules import remedy_rules
+from diagnose.plan.remedies import remedy_rules
 from diagnose.units import Size
 
 RULES = {rule.id: rule for rule in remedy_rules.rules()}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from diagnose import explain
-from diagnose.plan.rules.remedy import Outcome, Remedy
+from diagnose.plan.remedies.remedy import Outcome, Remedy
 
 KILLED = "torch.distributed.elastic: failed (exitcode: -9) local_rank: 0 (pid: 12345) of binary: /opt/env/bin/python\n"
 NODE = "[99.1] Out of memory: Killed process 12345 (python) total-vm:337241088kB, anon-rss:294361088kB, file-rss:0kB, shmem-rss:0kB\n"

@@ -19,7 +19,7 @@ from diagnose.facts import Fact, FactBook, Value, Witness, declared, typed
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.render.parts import advice_text
 from diagnose.units import Version
 

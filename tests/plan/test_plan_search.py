@@ -21,7 +21,7 @@ from diagnose.phrases import same
 from diagnose.plan import make
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Outcome, Plan
+from diagnose.plan.remedies.remedy import Outcome, Plan
 from diagnose.units import Size
 
 #: A config, its name, and how it says full training and adapters.

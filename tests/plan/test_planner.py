@@ -19,8 +19,8 @@ from diagnose.plan.choose import base_rates
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.choose.plan_completion import spread_instead
 from diagnose.plan.pricing.spread import cards_that_do
-from diagnose.plan.rules import remedy_rules
-from diagnose.plan.rules.remedy import Outcome, Remedy
+from diagnose.plan.remedies import remedy_rules
+from diagnose.plan.remedies.remedy import Outcome, Remedy
 
 BIG_ACTIVATIONS = cause("activations", "gradient_checkpointing", "lower_micro_batch", "lower_seq_len")
 BIG_LOGITS = cause("logits", "lower_seq_len", "liger_kernel", "chunked_loss")

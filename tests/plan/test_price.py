@@ -17,7 +17,7 @@ from diagnose.plan.pricing.candidate_values import candidates
 from diagnose.plan.pricing.fit import MARGIN, fits
 from diagnose.plan.pricing.pricer import Bench
 from diagnose.plan.pricing.saving import difference, pick
-from diagnose.plan.rules.remedy_rules import Choice
+from diagnose.plan.remedies.remedy_rules import Choice
 from diagnose.units import Size
 
 

@@ -21,7 +21,7 @@ from diagnose.plan.choose.advice import job_of
 from diagnose.plan.edits.setting_conflicts import contradictions
 from diagnose.plan.patch import patching
 from diagnose.plan.pricing import fit
-from diagnose.plan.rules.remedy import Remedy
+from diagnose.plan.remedies.remedy import Remedy
 
 TITAN = (
     '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = {rows}\nseq_len = {length}\n'

@@ -14,7 +14,7 @@ from sweep import SWEEP, sample
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import declared
-from diagnose.plan.rules.remedy import Question
+from diagnose.plan.remedies.remedy import Question
 
 #: Answers of each kind, the first of which changes the report: for a size one that is too small for what is asked about.
 ANSWERS = {

@@ -11,7 +11,7 @@ from diagnose import check
 from diagnose.plan.pricing.candidate_values import beyond_cards, candidates, is_legal
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.pricer import Bench
-from diagnose.plan.rules.remedy_rules import Choice
+from diagnose.plan.remedies.remedy_rules import Choice
 
 AXOLOTL = """\
 base_model: Qwen/Qwen2.5-7B

@@ -15,7 +15,7 @@ from diagnose.facts import Fact, FactBook, Witness
 from diagnose.plan import make
 from diagnose.plan.choose import special_remedies
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Outcome
+from diagnose.plan.remedies.remedy import Outcome
 from diagnose.units import Size
 
 WASTEFUL = {

@@ -15,7 +15,7 @@ from diagnose.parse.model.reading import Reading
 from diagnose.plan.choose.plan_search import accumulating
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Edit, Remedy
+from diagnose.plan.remedies.remedy import Edit, Remedy
 
 FAILED = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.57 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.02 GiB is "

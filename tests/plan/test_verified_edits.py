@@ -36,7 +36,7 @@ from diagnose.plan.edits.verified_edits import verified
 from diagnose.plan.patch import patching
 from diagnose.plan.patch.patch_places import Splice
 from diagnose.plan.patch.verification import EditCheck
-from diagnose.plan.rules.remedy import Edit, Plan, Price, Remedy
+from diagnose.plan.remedies.remedy import Edit, Plan, Price, Remedy
 
 BATCH: dict[str, Value] = {"train.micro_batch_size": 2}
 ROWS: dict[str, Value] = {**BATCH, "train.gradient_accumulation": 4}

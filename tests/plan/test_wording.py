@@ -18,7 +18,7 @@ from diagnose.plan.pricing import serving_costs
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.saving import Saving, beyond
-from diagnose.plan.rules import remedy_rules
+from diagnose.plan.remedies import remedy_rules
 from diagnose.render.formats import RENDERERS
 from diagnose.render.parts.view import PLAIN
 from diagnose.units import Size

@@ -9,7 +9,7 @@ from cases import CORPUS, diagnosed
 from collected import for_each
 
 from diagnose.adapters.schema import framework_tables
-from diagnose.plan.rules.remedy_rules import rules
+from diagnose.plan.remedies.remedy_rules import rules
 
 #: Options, variables and names of settings in a sentence.
 NAME = re.compile(r"--[a-z][\w-]+|\b[A-Z]{2,}(?:_[A-Z]+)+\b|\b[a-z]+(?:_[a-z]+)+\b")

@@ -12,7 +12,7 @@ from diagnose import explain
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.render.parts.view import View
-from diagnose.render.text.terminal import render
+from diagnose.render.text.one_screen import render
 
 LLAMAFACTORY = "stage: sft\nfinetuning_type: full\nmodel_name_or_path: Qwen/Qwen2.5-7B-Instruct\nbf16: true\ncutoff_len: 2048\n"
 AT_THE_STEP = (

@@ -16,9 +16,9 @@ from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang, same
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.render.formats import RENDERERS
-from diagnose.render.markup.chat_message import Platform, chat, dialect
+from diagnose.render.markup.chat_within_limit import Platform, chat, dialect
 from diagnose.render.parts.view import View
 from diagnose.units import Size
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collected import for_each
 
-from diagnose.render.parts.layout import STYLES
-from diagnose.render.text.bar import PAINT
+from diagnose.render.parts.wrapping import STYLES
+from diagnose.render.text.character_bar import PAINT
 
 #: The sixteen colours of xterm and of the Windows terminal (Campbell), and the backgrounds that both are used on.
 PALETTES = {

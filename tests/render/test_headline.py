@@ -10,7 +10,7 @@ from collected import for_each
 
 from diagnose.phrases import Lang
 from diagnose.pipeline import explain
-from diagnose.render.text.terminal import render
+from diagnose.render.text.one_screen import render
 
 ASKED = "CUDA out of memory. Tried to allocate 1.00 GiB. GPU {gpu} has a total capacity of 79.25 GiB of which {free} GiB is free. "
 HELD = "Of the allocated memory 35.11 GiB is allocated by PyTorch, and 820.11 MiB is reserved by PyTorch but unallocated."

@@ -13,7 +13,7 @@ from collected import for_each
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
 from diagnose.render.formats import RENDERERS
-from diagnose.render.markup.chat_message import Platform, chat
+from diagnose.render.markup.chat_within_limit import Platform, chat
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.render.parts.view import View
 

@@ -6,7 +6,7 @@ from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diagnose.render.parts.layout import NEVER_FIRST, Page, cells, clip, pad, wrap
+from diagnose.render.parts.wrapping import NEVER_FIRST, Page, cells, clip, pad, wrap
 
 MIXED = st.text(alphabet="abc xyz_-/，。（）显存不足碎片 0123456789", max_size=200)
 

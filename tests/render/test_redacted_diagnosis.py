@@ -19,7 +19,7 @@ from diagnose import explain
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.render.formats import RENDERERS
-from diagnose.render.markup.chat_message import Platform, chat
+from diagnose.render.markup.chat_within_limit import Platform, chat
 from diagnose.render.parts import redaction
 from diagnose.render.parts.redaction import Masker
 from diagnose.render.parts.view import View

@@ -13,7 +13,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Input
 from diagnose.parse.model.event import Frame
 from diagnose.render.formats import RENDERERS
-from diagnose.render.markup.chat_message import chat
+from diagnose.render.markup.chat_within_limit import chat
 from diagnose.render.parts import advice_text, words
 from diagnose.render.parts.view import View
 

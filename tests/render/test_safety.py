@@ -16,9 +16,9 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase, same
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup.markdown import code, escape, fenced
-from diagnose.render.parts.layout import cells
 from diagnose.render.parts.strings import HARMFUL, harmless, map_texts
 from diagnose.render.parts.view import View
+from diagnose.render.parts.wrapping import cells
 
 LANGS: tuple[Lang, Lang] = ("en", "zh")
 

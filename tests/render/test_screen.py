@@ -19,11 +19,11 @@ from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang, same
 from diagnose.pipeline import explain
 from diagnose.render.formats import RENDERERS
-from diagnose.render.parts import advice_text, card, failure_text, words
-from diagnose.render.parts.layout import cells
+from diagnose.render.parts import advice_text, card_bar, failure_text, words
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.render.parts.view import View
-from diagnose.render.text import bar, full_text, terminal
+from diagnose.render.parts.wrapping import cells
+from diagnose.render.text import character_bar, full_text, one_screen
 
 GIB = 2**30
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -59,8 +59,8 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
         assert squeezed(diagnosis.verdict.headline.to(lang)) in seen
         place = failure_text.failure_place(diagnosis)
         assert place in screen.splitlines()[0] and bool(place) == bool(diagnosis.root)
-        if (shown := card.build_card(diagnosis, lang)) is not None:
-            assert squeezed(bar.line(shown, 76)) in seen
+        if (shown := card_bar.build_card(diagnosis, lang)) is not None:
+            assert squeezed(character_bar.line(shown, 76)) in seen
         for remedy in (*planned, *others):
             assert squeezed(remedy.title.to(lang)) in seen
             assert squeezed(advice_text.saving_and_price(remedy, lang, alone=remedy not in planned)) in seen
@@ -108,12 +108,12 @@ def test_colour_adds_nothing_but_colour(name: str, width: int, lang: Lang) -> No
 
 
 def test_the_bar_names_every_part_and_shows_what_did_not_fit() -> None:
-    shown = card.build_card(SAMPLES["dpo_logits"](), "en")
+    shown = card_bar.build_card(SAMPLES["dpo_logits"](), "en")
     assert shown is not None
     assert {"weights", "gradients", "optimizer", "activations", "logits", "other", "unused", "free", "request"} <= {
         part.kind for part in shown.parts
     }
-    line = bar.line(shown, 76)
+    line = character_bar.line(shown, 76)
     assert len(line) == 76 and line.startswith("[W") and line.endswith("!") and "]!" in line
     assert abs(sum(part.bytes for part in shown.parts if part.kind != "request") - shown.edge) < shown.edge // 100
 
@@ -142,7 +142,7 @@ NEW = (
 )
 def test_the_bar_says_what_the_message_says(message: str, shown: dict[str, float]) -> None:
     """Every part of the card, from the figures of each release; the parts make up the card."""
-    seen = card.build_card(explain(message), "en")
+    seen = card_bar.build_card(explain(message), "en")
     assert seen is not None
     parts = {part.kind: part.bytes / GIB for part in seen.parts}
     for kind, size in shown.items():
@@ -163,7 +163,7 @@ def test_what_torch_allocated_is_not_divided_where_the_ledger_is_contradicted() 
 
     sample = SAMPLES["dpo_logits"]()
     above = replace(sample, facts=(*sample.facts, Fact("ledger.verdict", "above", "derived", Witness("derived"))))
-    shown = card.build_card(above, "en")
+    shown = card_bar.build_card(above, "en")
     assert shown is not None and shown.parts[0].kind == "allocated"
 
 
@@ -172,7 +172,7 @@ def test_rows_shorter_than_the_limit_take_less_of_the_bar_and_weights_do_not() -
     folder = cases.CORPUS / "a-script-that-cuts-its-own-texts"
     made = explain(folder / "error.log", configs=[folder / "finetune.py"])
     ledger = made.ledgers[0]
-    moment, seen = ledger.moment(ledger.failing), card.build_card(made, "en")
+    moment, seen = ledger.moment(ledger.failing), card_bar.build_card(made, "en")
     assert moment is not None and ledger.observed is not None and seen is not None and moment.total.bytes > ledger.observed.bytes
     parts = {part.kind: part.bytes for part in seen.parts}
     assert parts["weights"] == moment.of("weights").bytes
@@ -183,17 +183,17 @@ def test_rows_shorter_than_the_limit_take_less_of_the_bar_and_weights_do_not() -
 @settings(max_examples=200)
 @given(st.lists(st.integers(min_value=2, max_value=100 * GIB), min_size=1, max_size=12), st.integers(min_value=16, max_value=160))
 def test_every_part_has_a_cell_and_they_fill_the_bar(sizes: list[int], width: int) -> None:
-    kinds = list(card.SIGNS)
-    shown = card.Card("", tuple(card.Part(kinds[at], size) for at, size in enumerate(sizes)), sum(sizes) // 2)
+    kinds = list(card_bar.SIGNS)
+    shown = card_bar.Card("", tuple(card_bar.Part(kinds[at], size) for at, size in enumerate(sizes)), sum(sizes) // 2)
     given_ = [count for _, count in shown.cells(width)]
     assert sum(given_) == width and min(given_) >= 1
     edge = shown.edge_cell(width)
     assert edge is not None and 0 <= edge <= width
-    assert cells(PAINTED.sub("", bar.line(shown, width + 2, colour=True))) == width + 2
+    assert cells(PAINTED.sub("", character_bar.line(shown, width + 2, colour=True))) == width + 2
 
 
 def test_the_larger_part_never_has_the_smaller_share_of_the_bar() -> None:
-    shown = card.Card("", (card.Part("weights", 50 * GIB), card.Part("logits", 20 * GIB), card.Part("free", GIB)), 71 * GIB)
+    shown = card_bar.Card("", (card_bar.Part("weights", 50 * GIB), card_bar.Part("logits", 20 * GIB), card_bar.Part("free", GIB)), 71 * GIB)
     counts = [count for _, count in shown.cells(60)]
     assert counts == sorted(counts, reverse=True)
 
@@ -234,9 +234,9 @@ def test_what_metal_may_allocate_is_a_bar(tmp_path: Path) -> None:
     log = tmp_path / "error.log"
     log.write_text(METAL, encoding="utf-8")
     diagnosis = explain(log)
-    shown = card.build_card(diagnosis, "en")
+    shown = card_bar.build_card(diagnosis, "en")
     assert shown is not None and round(shown.edge / GIB, 2) == 36.27
-    assert [(part.kind, card.figure(part)) for part in shown.parts] == [
+    assert [(part.kind, card_bar.figure(part)) for part in shown.parts] == [
         ("allocated", "33.48"), ("outside", "2.45"), ("free", "0.34"), ("request", "0.59")
     ]  # fmt: skip
     assert squeezed("36.27 GiB in all") in squeezed(RENDERERS["text"](diagnosis, "en", View(verbose=True)))
@@ -248,7 +248,7 @@ def test_a_job_that_no_card_is_known_for_is_a_bar_of_what_it_needs(tmp_path: Pat
     config.write_text(
         "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\nfinetuning_type: full\nbf16: true\ncutoff_len: 2048\n", encoding="utf-8"
     )
-    shown = card.build_card(explain(log, configs=[config]), "en")
+    shown = card_bar.build_card(explain(log, configs=[config]), "en")
     assert shown is not None and shown.edge == 0 and {part.kind for part in shown.parts} >= {"weights", "gradients", "optimizer"}
     assert "free" not in {part.kind for part in shown.parts}
 
@@ -271,7 +271,7 @@ def test_what_the_estimate_leaves_of_a_full_card_is_not_free(tmp_path: Path) -> 
     """A card that ran out was full: the bar says what is missing in the estimate, free is what the message prints, and no plan
     promises a peak."""
     diagnosis = of_a_small_job(tmp_path, BARE.format("38.81 MiB"))
-    shown = card.build_card(diagnosis, "en")
+    shown = card_bar.build_card(diagnosis, "en")
     assert shown is not None and shown.title.startswith("The card at its estimated peak, ")
     parts = {part.kind: part.bytes / GIB for part in shown.parts}
     assert parts["unexplained"] > 60 and parts.get("free", 0) < 0.04
@@ -286,13 +286,13 @@ def test_buffers_alone_are_no_bar(tmp_path: Path) -> None:
     log, config = tmp_path / "error.log", tmp_path / "ds.json"
     log.write_text("torch.cuda.OutOfMemoryError: CUDA out of memory.\n", encoding="utf-8")
     config.write_text('{"zero_optimization": {"stage": 3, "reduce_bucket_size": 500000000}, "bf16": {"enabled": true}}', encoding="utf-8")
-    assert card.build_card(explain(log, configs=[config]), "en") is None
+    assert card_bar.build_card(explain(log, configs=[config]), "en") is None
 
 
 def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
     """What was allocated is not divided by an estimate of three times as much."""
     diagnosis = cases.diagnosed("a-hundred-and-forty-samples-in-one-row")
-    shown = card.build_card(diagnosis, "en")
+    shown = card_bar.build_card(diagnosis, "en")
     assert shown is not None and "allocated" in {part.kind for part in shown.parts}
     assert squeezed(words.word("ledger_above", "en")) in squeezed(RENDERERS["text"](diagnosis, "en", View()))
 
@@ -300,7 +300,7 @@ def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
 def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is room for it: without advice of which there is no more to say than that a framework lacks the setting; a reason that
     several share once."""
-    monkeypatch.setattr(terminal, "LINES", 40)
+    monkeypatch.setattr(one_screen, "LINES", 40)
     diagnosis = cases.diagnosed("a-script-that-only-generates")
     text = " ".join(RENDERERS["text"](diagnosis, "en", View()).split())
     assert "Nothing is trained here" not in text and "micro batch" not in text

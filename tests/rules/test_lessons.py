@@ -15,7 +15,7 @@ from cases import diagnosed, disagreements, run
 
 from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
-from diagnose.plan.rules import remedy_rules as remedies
+from diagnose.plan.remedies import remedy_rules as remedies
 from diagnose.scan import memory_words
 
 #: Number, lesson, rule, case.

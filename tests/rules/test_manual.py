@@ -16,8 +16,8 @@ from diagnose.manual import manual_pages
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, markdown, plain, quoted
 from diagnose.manual.rule_index import HOME, LANGS, WORD_FIELD, PageAddress, load_index
 from diagnose.manual.rule_wording import condition
-from diagnose.plan.rules import remedy_rules as remedies
-from diagnose.surfaces.term.rules_command import render_blocks
+from diagnose.plan.remedies import remedy_rules as remedies
+from diagnose.surfaces.terminal.rules_command import render_blocks
 
 
 @cache
@@ -190,7 +190,7 @@ def test_a_terminal_shows_the_same_words_without_their_marks() -> None:
 @for_each("lang", LANGS)
 @for_each("room", sorted(WORD_FIELD))
 def test_no_line_of_an_article_is_wider_than_the_terminal(room: str, lang: str) -> None:
-    from diagnose.render.parts.layout import cells
+    from diagnose.render.parts.wrapping import cells
 
     for word in load_index().words("causes" if room == "causes" else "remedies")[::5]:
         wide = [

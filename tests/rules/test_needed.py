@@ -12,7 +12,7 @@ from sweep import sample
 
 from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
-from diagnose.plan.rules import remedy_rules as remedies
+from diagnose.plan.remedies import remedy_rules as remedies
 
 
 def spoken(name: str, room: str) -> set[str]:

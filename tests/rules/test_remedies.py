@@ -23,7 +23,7 @@ from diagnose.plan.edits.sentences import fill_facts
 from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.rules.remedy_rules import KEEP_BATCH, Rule, rules
+from diagnose.plan.remedies.remedy_rules import KEEP_BATCH, Rule, rules
 
 VOCABULARY = rule_files.table("vocabulary")
 WORDS = {word for words in VOCABULARY["remedy"].values() for word in words}

@@ -102,6 +102,6 @@ def test_readers_and_declarations_name_the_same_fields() -> None:
 
 def test_a_start_does_without_the_declarations() -> None:
     """pydantic takes longer to import than a diagnosis takes."""
-    code = "import sys, diagnose.pipeline, diagnose.surfaces.term.answer_command; print('pydantic' in sys.modules)"
+    code = "import sys, diagnose.pipeline, diagnose.surfaces.terminal.answer_command; print('pydantic' in sys.modules)"
     env = {**os.environ, "PYTHONPATH": str(rule_files.HERE.parent)}
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout.strip() == "False"

@@ -33,7 +33,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
 from diagnose.render import formats
 from diagnose.render.data.typed_report import Report
-from diagnose.render.parts import card, redaction
+from diagnose.render.parts import card_bar, redaction
 from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source
 from diagnose.snapshot import snapshot_reader
@@ -310,12 +310,12 @@ def test_what_was_given_back_counts_as_allocated_at_the_failure() -> None:
 def test_the_bar_of_a_snapshot_alone_is_the_card_that_is_named() -> None:
     """What torch held as the snapshot says it; what is left of the card and no context of ours is somebody else's."""
     alone = explain(gpu="A100-80GB", snapshot=Source.text(pickle.dumps(made()), "s.pickle"))
-    shown = card.build_card(alone, "en")
+    shown = card_bar.build_card(alone, "en")
     assert shown is not None and shown.edge > 79 * GIB
     parts = {part.kind: part.bytes for part in shown.parts}
     assert (parts["allocated"], parts["unused"], parts["free"]) == (54 * GIB, 5400 * MIB, 3 * GIB)
     assert parts["foreign"] > 14 * GIB > 3 * GIB > parts["outside"]
-    assert card.build_card(explain(snapshot=Source.text(pickle.dumps(made()), "s.pickle")), "en") is None
+    assert card_bar.build_card(explain(snapshot=Source.text(pickle.dumps(made()), "s.pickle")), "en") is None
 
 
 def test_a_snapshot_alone_without_a_failed_request_finds_nothing() -> None:

@@ -19,8 +19,8 @@ from samples import SAMPLES
 
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.phrases import same
-from diagnose.surfaces.term import answer_command, console, patch_writer
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal import answer_command, console, patch_writer
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
 
 @pytest.fixture

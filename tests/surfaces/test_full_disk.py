@@ -110,7 +110,7 @@ def test_pages_that_do_not_fit(jobs: Path) -> None:
     before = (jobs / "r.html").read_text()
     code = (
         "from pathlib import Path; from diagnose.cluster.report import report_files\n"
-        "from diagnose.cluster.report.group_queries import summarize\n"
+        "from diagnose.cluster.report.group_summaries import summarize\n"
         "from diagnose.cluster.store.result_store import Store\n"
         "store = Store.open(Path('s.duckdb'))\n"
         "try: report_files.write_html(store, summarize(store, 'fingerprint', None), Path('r.html'))\n"

@@ -19,8 +19,8 @@ from logs_of_torch import LOG
 from sweep import SWEEP
 
 from diagnose.errors import UserError
-from diagnose.surfaces.term import safe_replace
-from diagnose.surfaces.term.safe_replace import read_file, replace_files
+from diagnose.surfaces.terminal import safe_replace
+from diagnose.surfaces.terminal.safe_replace import read_file, replace_files
 
 #: The calls that write, each of which is let fail once at every place where it is made.
 CALLS = ("open", "write", "fsync", "fchmod", "setxattr", "link", "replace", "unlink", "close")

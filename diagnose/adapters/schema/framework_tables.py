@@ -191,10 +191,10 @@ def known(name: str) -> frozenset[str]:
 
 @cache
 def _real_keys(name: str) -> frozenset[str]:
-    """The keys of its table, and those that rules/keys lists beside them."""
+    """The keys of its table, and those that rules/known_keys lists beside them."""
     tab, raw = table(name), rule_files.table(f"frameworks/{name}")
     try:
-        blocks = rule_files.table(f"keys/{name}")
+        blocks = rule_files.table(f"known_keys/{name}")
     except FileNotFoundError:
         blocks = []
     words = {word for block in blocks for word in block["names"].split()}

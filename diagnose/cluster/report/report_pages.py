@@ -13,10 +13,10 @@ from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Store, build_or_report
 from diagnose.cluster.store import digests
 from diagnose.phrases import Lang, Text
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.render.markup import bar_charts, page_templates
 from diagnose.render.markup.markdown import diff
-from diagnose.render.parts import advice_text, card, words
+from diagnose.render.parts import advice_text, card_bar, words
 from diagnose.render.parts.words import colon, comma, semicolon, sentence, word
 from diagnose.units import show
 
@@ -76,8 +76,8 @@ class _Diagnosis:
         stored = self.digest["card"]
         if not stored:
             return None
-        parts = tuple(card.Part(kind, count, estimated) for kind, count, estimated in stored["parts"])
-        return bar_charts.card_chart(card.Card(self.text(stored["title"]), parts, stored["edge"]), self.lang)
+        parts = tuple(card_bar.Part(kind, count, estimated) for kind, count, estimated in stored["parts"])
+        return bar_charts.card_chart(card_bar.Card(self.text(stored["title"]), parts, stored["edge"]), self.lang)
 
     @cached_property
     def facts(self) -> list[tuple[str, str, str]]:

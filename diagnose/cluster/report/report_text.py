@@ -7,10 +7,10 @@ from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Group, Summary
 from diagnose.phrases import Lang
 from diagnose.render.markup.markdown import COMMENT_LIMIT, code, diff, escape, fenced
-from diagnose.render.parts.layout import Page
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, comma, semicolon, sentence
+from diagnose.render.parts.wrapping import Page
 
 #: Variants of a plan, and jobs that could not be read, in a text; groups in a table of Markdown.
 VARIANTS, UNREAD, ROWS = 3, 20, 20

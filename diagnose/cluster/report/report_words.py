@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from diagnose.cluster.report.summary_types import Cost, Group, Named, Near, Period, Summary, Unread, Variant
-from diagnose.cluster.store import fingerprints
+from diagnose.cluster.store import group_fingerprint
 from diagnose.phrases import Lang, phrase
 from diagnose.render.parts import advice_text, failure_text, words
 from diagnose.render.parts.strings import one_line
@@ -66,7 +66,7 @@ def lead(summary: Summary, lang: Lang) -> str:
         return say("lead_by", lang, **figures, by=say(f"by_{summary.by}", lang), what=title(first, summary.by, lang))
     if first.jobs == 1:
         return say("lead_apart", lang, **figures)
-    claim = "" if first.parts is not None and fingerprints.is_one_mistake(first.parts) else "_alike"
+    claim = "" if first.parts is not None and group_fingerprint.is_one_mistake(first.parts) else "_alike"
     return say(f"{'lead_all' if first.jobs == failed else 'lead_one'}{claim}", lang, **figures)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from diagnose.cluster.store.fingerprints import Parts
+from diagnose.cluster.store.group_fingerprint import Parts
 from diagnose.errors import log_crash
 from diagnose.phrases import Text, phrase
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 T = TypeVar("T")
 

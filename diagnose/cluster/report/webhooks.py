@@ -17,8 +17,8 @@ from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Group
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
-from diagnose.render.markup import chat_message
-from diagnose.render.markup.chat_message import Dialect, Message, dialect
+from diagnose.render.markup import chat_within_limit
+from diagnose.render.markup.chat_within_limit import Dialect, Message, dialect
 from diagnose.render.markup.markdown import diff
 from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.words import colon, semicolon, word
@@ -51,7 +51,7 @@ VARIANTS, LINES = 2, 6
 
 @dataclass(slots=True)
 class News:
-    """A new group: `text` as its platform writes (render/markup/chat_message.py), `data` for programs."""
+    """A new group: `text` as its platform writes (render/markup/chat_within_limit.py), `data` for programs."""
 
     group: str
     text: str
@@ -84,7 +84,7 @@ def webhook_error(key: str, where: str, hint: str, **values: object) -> UserErro
 # -- the message
 
 
-def group_message(group: Group, platform: chat_message.Platform, lang: Lang = "en") -> Message:
+def group_message(group: Group, platform: chat_within_limit.Platform, lang: Lang = "en") -> Message:
     """The message about a group: what it is, its cost, its plan, an example."""
     group = map_texts(group, harmless)
     rules = dialect(platform)

@@ -19,7 +19,7 @@ from diagnose.decide import rule_loader
 from diagnose.decide.comparison import holds
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.plan.rules import remedy_rules
+from diagnose.plan.remedies import remedy_rules
 
 if TYPE_CHECKING:
     from diagnose.adapters.formats.settings import ConfigSource

@@ -19,7 +19,7 @@ from diagnose.cluster.run.content_hash import ContentHash
 from diagnose.cluster.run.dedupe_key import diagnosis_key
 from diagnose.cluster.run.task import JobOptions, Task
 from diagnose.cluster.store.digests import digest
-from diagnose.cluster.store.fingerprints import fingerprint
+from diagnose.cluster.store.group_fingerprint import fingerprint
 from diagnose.cluster.store.result import EventRow, InputFault, Result, crashed_result, unread_result
 from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config, convert_each

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from diagnose.cluster.store import fingerprints
+from diagnose.cluster.store import group_fingerprint
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis, Json
 from diagnose.facts import RANK, Notice, Witness
 from diagnose.parse.model.event import Event, Frame
 from diagnose.phrases import Text
-from diagnose.plan.rules.remedy import Edit, Plan, Remedy
-from diagnose.render.parts import card
+from diagnose.plan.remedies.remedy import Edit, Plan, Remedy
+from diagnose.render.parts import card_bar
 from diagnose.units import Size
 
 #: The version of the fields.
@@ -31,7 +31,7 @@ FIGURES = ("requested", "capacity", "free", "process_in_use", "allocated", "rese
 
 def digest(diagnosis: Diagnosis) -> str:
     """The digest of a failure, as JSON."""
-    parts = fingerprints.parts(diagnosis)
+    parts = group_fingerprint.parts(diagnosis)
     verdict, root, outcome = diagnosis.verdict, diagnosis.root, diagnosis.outcome
     steps = outcome.plan.steps if outcome.plan is not None else ()
     fields: dict[str, Json] = {
@@ -103,7 +103,7 @@ def _event(event: Event) -> Json:
         "count": event.count,
         "step": event.step,
         **sizes,
-        "frame": _frame(fingerprints.user_frame(event.frames)),
+        "frame": _frame(group_fingerprint.user_frame(event.frames)),
         "line": None if line is None else _place(line),
     }
 
@@ -120,10 +120,10 @@ def _place(witness: Witness, with_text: bool = True) -> Json:
 
 def _card(diagnosis: Diagnosis) -> Json:
     """The bar of the card as in the report; segments from the ledger are marked as estimated."""
-    bar = card.build_card(diagnosis, "en")
+    bar = card_bar.build_card(diagnosis, "en")
     if bar is None:
         return None
-    title = {"en": bar.title, "zh": (card.build_card(diagnosis, "zh") or bar).title}
+    title = {"en": bar.title, "zh": (card_bar.build_card(diagnosis, "zh") or bar).title}
     return {"title": dict(title), "edge": bar.edge, "parts": [[part.kind, part.bytes, part.estimated] for part in bar.parts]}
 
 

@@ -56,7 +56,7 @@ class Result:
     phase: str = ""
     headline: Text = field(default_factory=lambda: Text("", ""))
     events: tuple[EventRow, ...] = ()
-    fingerprint: str = ""  # of the group (store/fingerprints.py); empty for what did not fail of memory
+    fingerprint: str = ""  # of the group (store/group_fingerprint.py); empty for what did not fail of memory
     digest: str = ""
     same: str = ""
     stamp: str = ""

@@ -27,8 +27,8 @@ from diagnose.plan.pricing.fit import may_exceed
 from diagnose.plan.pricing.pricer import Reprice
 from diagnose.plan.questions.open_questions import questions
 from diagnose.plan.questions.unsettled_rules import unsettled
-from diagnose.plan.rules import remedy_rules
-from diagnose.plan.rules.remedy import Outcome, Rejected
+from diagnose.plan.remedies import remedy_rules
+from diagnose.plan.remedies.remedy import Outcome, Rejected
 
 #: Fewer remedies than these are hardly a choice, and a cause of less of the card than this leaves open what filled it.
 FEW, MOST = 3, 0.5

@@ -36,8 +36,8 @@ from diagnose.plan.pricing.candidate_values import ACCUMULATION, CAPACITY, WORLD
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import fits as sized
 from diagnose.plan.pricing.saving import Saving, beyond, difference
-from diagnose.plan.rules.remedy import Edit, Fits, Price, Rejected, Remedy
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy import Edit, Fits, Price, Rejected, Remedy
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.units import Size, show
 
 

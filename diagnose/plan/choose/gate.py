@@ -26,8 +26,8 @@ from diagnose.plan.edits.editability import has_unwritable_key, is_for_another_t
 from diagnose.plan.edits.sentences import engine_of, fact_name, fill_facts, source_text, value_text
 from diagnose.plan.pricing.candidate_values import goes_the_way, value_for
 from diagnose.plan.pricing.context import Job, Offer
-from diagnose.plan.rules.remedy import Rejected
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy import Rejected
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.units import Size, show
 
 

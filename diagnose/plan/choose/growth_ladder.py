@@ -11,7 +11,7 @@ from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.fit import MARGIN
 from diagnose.plan.pricing.pricer import LONGEST, Changes
 from diagnose.plan.pricing.reach import Past, furthest
-from diagnose.plan.rules.remedy import Rung
+from diagnose.plan.remedies.remedy import Rung
 
 #: Costly remedies and what switches them off again, the costliest first.
 COSTLY: tuple[tuple[str, Value], ...] = (

@@ -19,7 +19,7 @@ from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import ORDER, margin
 from diagnose.plan.pricing.pricer import Changes
 from diagnose.plan.pricing.spread import cards_that_do
-from diagnose.plan.rules.remedy import Edit, Plan, Remedy, Rung
+from diagnose.plan.remedies.remedy import Edit, Plan, Remedy, Rung
 from diagnose.units import Size, show
 
 

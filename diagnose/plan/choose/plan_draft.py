@@ -11,7 +11,7 @@ from diagnose.plan.edits.editability import adds_no_contradiction, edits_of
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, changes_of
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import ORDER
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 
 #: What is said of the failure itself: once other steps are past it, nobody knows what would fail next.
 PAST: dict[str, Value] = {"log.phase": None, "cause.first": None, "attribution.group": None}

@@ -30,8 +30,8 @@ from diagnose.plan.pricing.candidate_values import CAPACITY, larger_cards, with_
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import MARGIN
 from diagnose.plan.pricing.pricer import Changes
-from diagnose.plan.rules.remedy import Edit, Plan
-from diagnose.plan.rules.remedy_rules import Choice
+from diagnose.plan.remedies.remedy import Edit, Plan
+from diagnose.plan.remedies.remedy_rules import Choice
 from diagnose.units import Size
 
 __all__ = ["accumulating", "as_it_is", "draft_of"]

@@ -9,7 +9,7 @@ from diagnose.facts import Value
 from diagnose.plan.choose.tensor_relief import is_asked_by_tensor
 from diagnose.plan.pricing.context import Offer
 from diagnose.plan.pricing.fit import ORDER
-from diagnose.plan.rules.remedy import Rejected
+from diagnose.plan.remedies.remedy import Rejected
 
 RESULTS = ("keep", "may_change", "change")
 SPEED = ("faster", "same", "slower", "much_slower")

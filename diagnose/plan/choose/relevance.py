@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from diagnose.facts import Value
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.spread import COUNTS, is_counted
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import Rule
 
 #: Off a need that no card is known for, less than this share is not worth a line that nobody asked for.
 GOOD_PART = 0.1

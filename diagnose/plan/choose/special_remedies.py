@@ -21,8 +21,8 @@ from diagnose.plan.edits.editability import edits_of
 from diagnose.plan.edits.sentences import done_by, fill_facts, why_saves
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.saving import Saving
-from diagnose.plan.rules.remedy import Edit, Rejected
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy import Edit, Rejected
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.units import Version
 
 

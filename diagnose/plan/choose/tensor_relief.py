@@ -14,7 +14,7 @@ from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.sentences import join_texts
 from diagnose.plan.pricing.context import TENSOR, Job, Offer
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.units import show
 
 #: What a knob is taken to leave where nobody knows its value.

@@ -14,7 +14,7 @@ from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_spelling import is_declared, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.release_spans import ReleaseSpan
 from diagnose.word_conditions import word_of
 

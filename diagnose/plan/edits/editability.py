@@ -18,8 +18,8 @@ from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint
 from diagnose.plan.patch import patching
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, candidates, with_companions
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.rules.remedy import Edit
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy import Edit
+from diagnose.plan.remedies.remedy_rules import Rule
 
 #: Kinds of facts that are settings; others describe keys and files.
 _SETTING_KINDS = ("switch", "word", "count", "ratio", "size")

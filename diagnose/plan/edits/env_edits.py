@@ -11,7 +11,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import FactBook, Value
 from diagnose.plan.patch.patch_variables import insert_in_manifest
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.units import Size, Version
 
 #: Knobs and their options.

@@ -20,7 +20,7 @@ from diagnose.plan.edits.key_spelling import current_value, fits_form, is_declar
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.word_conditions import hold
 
 

@@ -12,7 +12,7 @@ from diagnose.facts import Value
 from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_spelling import spelled_key
 from diagnose.plan.edits.value_spelling import spell
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.word_conditions import word_of
 
 

@@ -13,7 +13,7 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.value_spelling import word_for
 from diagnose.plan.pricing.context import USUAL, Job
 from diagnose.plan.pricing.saving import Saving, difference
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.units import Size, show
 
 

@@ -14,7 +14,7 @@ from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_spelling import is_usable
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, MICRO, SHARED, WORLD, says_rows
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 
 def lost_rows(changes: Mapping[str, Value], job: Job) -> Text | None:

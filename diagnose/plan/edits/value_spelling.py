@@ -11,7 +11,7 @@ from diagnose.adapters.schema.table_types import Key
 from diagnose.adapters.schema.value_meaning import allocator_options
 from diagnose.facts import Value
 from diagnose.plan.patch.patch_places import line_start, newline
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 from diagnose.units import Size
 from diagnose.word_conditions import word_of
 

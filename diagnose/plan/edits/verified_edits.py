@@ -14,10 +14,10 @@ from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_spelling import parses_options
 from diagnose.plan.patch.verification import EditCheck
-from diagnose.plan.rules.remedy import Edit, Plan, Remedy
+from diagnose.plan.remedies.remedy import Edit, Plan, Remedy
 
 if TYPE_CHECKING:
-    from diagnose.plan.rules.outlook import Way
+    from diagnose.plan.remedies.outlook_values import Way
 
 
 def verified(

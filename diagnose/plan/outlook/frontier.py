@@ -19,7 +19,7 @@ from diagnose.plan.outlook.memory_levers import Lever, combine, levers, merged_c
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.growth import FITTING, Track, uncounted
-from diagnose.plan.rules.outlook import Outlook, Reach, Seat, Way
+from diagnose.plan.remedies.outlook_values import Outlook, Reach, Seat, Way
 
 #: How many ledgers one search may compute: some tenths of a millisecond each.
 MOST_LEDGERS = 400

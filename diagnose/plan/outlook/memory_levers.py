@@ -14,7 +14,7 @@ from diagnose.plan.choose.relevance import splits
 from diagnose.plan.edits.editability import edits_of, is_settable
 from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, changes_of
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.units import Size
 
 #: Knobs that the frontier measures itself, so that no lever turns them: rows and tokens.

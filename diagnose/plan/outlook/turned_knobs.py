@@ -17,7 +17,7 @@ from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.growth import Track
-from diagnose.plan.rules.remedy import Edit, Fits
+from diagnose.plan.remedies.remedy import Edit, Fits
 from diagnose.units import Size
 
 #: A map of what fits has at most so many rows and columns.

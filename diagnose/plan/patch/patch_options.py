@@ -12,7 +12,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch import patch_variables
 from diagnose.plan.patch.patch_places import Splice, key_start, line_end, line_start, neighbour, newline
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 #: A line continuation: of sh (backslash), cmd (^) or PowerShell (backquote).
 _CONTINUED = lazy_compile(r"[ \t]*([\\^`])[ \t]*\r?\n")

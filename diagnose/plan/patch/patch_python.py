@@ -17,7 +17,7 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.python.script_calls import parse_script
 from diagnose.adapters.python.script_values import NodePlaces
 from diagnose.plan.patch.patch_places import Splice, after_item, line_start, neighbour, newline
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 Span = tuple[int, int]
 

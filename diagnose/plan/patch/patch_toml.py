@@ -10,7 +10,7 @@ from diagnose.adapters.formats.config_value import Places
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, neighbour, newline
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 _NAME = r"(?:[A-Za-z0-9_-]+|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*')"
 _PATH = lazy_compile(rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*")

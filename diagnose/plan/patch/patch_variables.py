@@ -11,7 +11,7 @@ from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch.patch_places import Splice, line_end, line_start, newline
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 _CONTAINER = lazy_compile(r"(?:^|.*\.)containers\.\d+$")
 

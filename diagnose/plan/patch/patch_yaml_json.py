@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.plan.patch.patch_places import Splice, after_item, gap_before, key_start, line_end, line_start, neighbour, newline
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 #: What separates two keys in flow style.
 _COMMA = lazy_compile(r"(?:\s|#[^\n]*|//[^\n]*)*,(?:\s|#[^\n]*|//[^\n]*)*")

@@ -12,7 +12,7 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.plan.patch import patch_options, patch_toml, patch_yaml_json
 from diagnose.plan.patch.patch_places import Splice, gap_before, key_start, last_name
 from diagnose.plan.patch.patch_variables import is_variable
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 _COMMANDS = ("shell", "command")
 

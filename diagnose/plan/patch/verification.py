@@ -21,7 +21,7 @@ from diagnose.parse.model.reading import Reading
 from diagnose.plan.patch import patching
 from diagnose.plan.patch.patch_places import Splice
 from diagnose.plan.patch.patch_variables import variable_name
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 #: Characters of a file that is read again; a longer one is no config that a person wrote, and is edited in words.
 MAX_READ_AGAIN = 100_000

@@ -13,8 +13,8 @@ from diagnose.decide.expression import node_of
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.plan.pricing.fit import ORDER
 from diagnose.plan.pricing.pricer import Bench
-from diagnose.plan.rules.remedy import Fits
-from diagnose.plan.rules.remedy_rules import KEEP_BATCH, Choice, Rule
+from diagnose.plan.remedies.remedy import Fits
+from diagnose.plan.remedies.remedy_rules import KEEP_BATCH, Choice, Rule
 from diagnose.units import Size
 
 MICRO, ACCUMULATION, LENGTH = "train.micro_batch_size", "train.gradient_accumulation", "train.max_seq_len"

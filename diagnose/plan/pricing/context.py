@@ -16,9 +16,9 @@ from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.facts import FactBook, Value
 from diagnose.plan.pricing.pricer import Bench, Reprice
 from diagnose.plan.pricing.saving import Saving
-from diagnose.plan.rules import remedy_rules
-from diagnose.plan.rules.remedy import Edit, Fits, Remedy
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies import remedy_rules
+from diagnose.plan.remedies.remedy import Edit, Fits, Remedy
+from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.ternary import Truth
 
 #: The rule of the verdict that calls for what helps most often in a regime (plan/choose/base_rates.py).

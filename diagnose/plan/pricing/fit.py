@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from diagnose.budget.model.ledger import Ledger
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.units import Size
 
 #: What is kept free, because an estimate is one: the vocabulary's 94 %.

@@ -15,8 +15,8 @@ from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, MOST_ROWS
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.pricer import LONGEST, Changes
 from diagnose.plan.pricing.reach import Past, furthest, holds
-from diagnose.plan.rules.outlook import Reach
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.outlook_values import Reach
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.units import Size
 
 BUDGET, COMPLETION, PROMPT = "train.token_budget", "rollout.completion_len", "rollout.prompt_len"

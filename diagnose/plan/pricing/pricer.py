@@ -11,7 +11,7 @@ from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.facts import FactBook, Value
 from diagnose.plan.pricing.fit import fits, sits, worse
 from diagnose.plan.pricing.saving import Saving, difference, pick
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.units import Size
 
 Changes: TypeAlias = "Mapping[str, Value]"

@@ -6,7 +6,7 @@ from diagnose import families
 from diagnose.adapters.schema import framework_tables
 from diagnose.phrases import Text, phrase
 from diagnose.plan.pricing.context import Job
-from diagnose.plan.rules.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import Rule
 
 
 def serves(job: Job) -> bool:

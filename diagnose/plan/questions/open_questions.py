@@ -12,7 +12,7 @@ from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.pricing.spread import cards_that_do
 from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, how_to_learn, is_askable, is_irrelevant
 from diagnose.plan.questions.estimate_width import narrowing_facts
-from diagnose.plan.rules.remedy import Plan, Question
+from diagnose.plan.remedies.remedy import Plan, Question
 from diagnose.units import show
 
 MOST = 3

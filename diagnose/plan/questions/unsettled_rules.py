@@ -9,7 +9,7 @@ from diagnose import families, rule_files, vocabulary
 from diagnose.phrases import Text, phrase
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.questions.askable_facts import answer_option, how_to_learn, is_askable, is_irrelevant
-from diagnose.plan.rules.remedy import Unsettled
+from diagnose.plan.remedies.remedy import Unsettled
 
 #: How many rules are listed for one fact, and in all.
 MOST_OF_A_FACT, MOST = 3, 8

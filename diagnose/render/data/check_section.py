@@ -6,11 +6,11 @@ Annotations are evaluated here (no `from __future__ import annotations`), see `p
 from typing import TYPE_CHECKING, Literal
 
 from diagnose.phrases import Text
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.render.data.part import Edit, Part, Size, Value, at, itself
 
 if TYPE_CHECKING:
-    from diagnose.plan.rules import outlook
+    from diagnose.plan.remedies import outlook_values
 
 
 class Seat(Part):
@@ -59,7 +59,7 @@ class Way(Part):
     edits: list[Edit]
 
 
-def _name(way: "outlook.Way") -> Text:
+def _name(way: "outlook_values.Way") -> Text:
     from diagnose.render.parts.outlook_view import way_name  # only `check` has an outlook
 
     return Text(way_name(way, "en"), way_name(way, "zh"))

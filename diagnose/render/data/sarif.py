@@ -14,7 +14,7 @@ from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis, Json
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
-from diagnose.plan.rules.remedy import Edit, Plan
+from diagnose.plan.remedies.remedy import Edit, Plan
 from diagnose.render.parts import advice_text, failure_text, memory_rows, words
 from diagnose.render.parts.strings import escaped, harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View

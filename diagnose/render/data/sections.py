@@ -10,7 +10,7 @@ from diagnose.budget.model import ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import declared
 from diagnose.plan.pricing import fit
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.render.data.check_section import Check
 from diagnose.render.data.part import Edit, Frame, Part, Size, Value, With, Witness, at, itself
 from diagnose.render.data.snapshot_section import Snapshot

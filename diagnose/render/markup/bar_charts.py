@@ -7,7 +7,7 @@ from typing import NamedTuple
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.phrases import Lang
 from diagnose.render.markup import page_templates
-from diagnose.render.parts import card, memory_rows, words
+from diagnose.render.parts import card_bar, memory_rows, words
 from diagnose.render.parts.words import word
 
 #: A letter stands in a part that is at least so many per cent of the bar.
@@ -34,16 +34,16 @@ class Bar(NamedTuple):
     edge: float
 
 
-def card_chart(bar: card.Card, lang: Lang) -> Bar:
+def card_chart(bar: card_bar.Card, lang: Lang) -> Bar:
     """The bar of the card with letters; `≈` marks segments that the ledger estimates and the log does not print."""
     whole = max(bar.total, bar.edge, 1)
     parts = []
     for part, start, width in page_templates.stretches(((part, part.bytes) for part in bar.parts), whole):
-        letter = card.SIGNS[part.kind] if width >= ROOM_FOR_LETTER and part.kind not in ("free", "unused") else ""
-        size = ("≈ " if part.estimated else "") + f"{card.figure(part)} GiB"
+        letter = card_bar.SIGNS[part.kind] if width >= ROOM_FOR_LETTER and part.kind not in ("free", "unused") else ""
+        size = ("≈ " if part.estimated else "") + f"{card_bar.figure(part)} GiB"
         parts.append(Part(part.kind, start, width, letter, part.name(lang), size))
-    label = words.comma(lang).join(f"{part.name(lang)} {card.figure(part)} GiB" for part in bar.parts)
-    return Bar(card.heading(bar, lang), label, parts, 100 * bar.edge / whole if 0 < bar.edge < bar.total else 0.0)
+    label = words.comma(lang).join(f"{part.name(lang)} {card_bar.figure(part)} GiB" for part in bar.parts)
+    return Bar(card_bar.heading(bar, lang), label, parts, 100 * bar.edge / whole if 0 < bar.edge < bar.total else 0.0)
 
 
 def moments_chart(ledger: Ledger, lang: Lang) -> dict[str, object]:
@@ -58,8 +58,8 @@ def moments_chart(ledger: Ledger, lang: Lang) -> dict[str, object]:
 
 def _row(ledger: Ledger, moment: Moment, scale: float, room: int, lang: Lang) -> dict[str, object]:
     """The row of a moment: segments and sum; whether the job failed in it, whether it is the peak, whether it exceeds the usable memory."""
-    sums = card.bytes_by_part(moment)
-    stretches = page_templates.stretches(((kind, sums[kind]) for kind in card.SIGNS if kind in sums), scale)
+    sums = card_bar.bytes_by_part(moment)
+    stretches = page_templates.stretches(((kind, sums[kind]) for kind in card_bar.SIGNS if kind in sums), scale)
     return {
         "name": words.moment(moment.name, lang),
         "parts": [Part(*part) for part in stretches],

@@ -7,10 +7,10 @@ from diagnose.facts import Fact, FactBook, declared
 from diagnose.phrases import Lang
 from diagnose.render.markup.markdown import code, escape
 from diagnose.render.parts import words
-from diagnose.render.parts.layout import Page, cells, clip, pad
 from diagnose.render.parts.strings import escaped, harmless, map_texts, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import word
+from diagnose.render.parts.wrapping import Page, cells, clip, pad
 from diagnose.render.text import details
 from diagnose.render.text.full_text import notices
 

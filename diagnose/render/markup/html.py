@@ -10,14 +10,14 @@ from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
-from diagnose.plan.rules.remedy import Edit, Remedy
+from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.markup import bar_charts, facts_view, page_templates
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
-from diagnose.render.parts.layout import clip
 from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
+from diagnose.render.parts.wrapping import clip
 from diagnose.render.text import details
 from diagnose.version import __version__
 
@@ -68,7 +68,7 @@ class _Page:
         self.assumption = failure_text.assumption(diagnosis, lang)
         self.room = outlook_view.room_lines(diagnosis, lang)
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
-        memory = card.build_card(diagnosis, lang)
+        memory = card_bar.build_card(diagnosis, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
         outcome = diagnosis.outcome
         self.planned = outcome.plan.steps if outcome.plan is not None else ()

@@ -8,12 +8,12 @@ from itertools import groupby
 from diagnose.budget.model.ledger import Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, Text
-from diagnose.plan.rules.remedy import Edit, Remedy
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, words
+from diagnose.plan.remedies.remedy import Edit, Remedy
+from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
-from diagnose.render.text import bar, details
+from diagnose.render.text import character_bar, details
 
 #: What Markdown, HTML or a chat would act on.
 ACTIVE = re.compile(r"([\\*\[\]<>~|#]|(?<!\w)_|_(?!\w)|!(?=\[)|&(?=[\w#]+;))")
@@ -35,7 +35,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
         escape(failure_text.assumption(diagnosis, lang)),
         "  \n".join(map(escape, outlook_view.room_lines(diagnosis, lang))),
         "  \n".join(escape(words.notice_with_level(notice, lang)) for notice in failure_text.leading_notices(diagnosis)),
-        card_bar(diagnosis, lang),
+        _card(diagnosis, lang),
         plan(diagnosis, lang),
         frontier(diagnosis, lang),
         "" if diagnosis.outcome.plan else remedies(diagnosis, lang, view),
@@ -66,12 +66,12 @@ def folded(title: str, text: str) -> str:
     return f"<details><summary>{escape(title)}</summary>\n\n{text}\n\n</details>" if text else ""
 
 
-def card_bar(diagnosis: Diagnosis, lang: Lang) -> str:
+def _card(diagnosis: Diagnosis, lang: Lang) -> str:
     """The bar of the card as a code block."""
-    memory = card.build_card(diagnosis, lang)
+    memory = card_bar.build_card(diagnosis, lang)
     if memory is None:
         return ""
-    lines = [card.heading(memory, lang), bar.line(memory, BAR_WIDTH), *bar.legend(memory, BAR_WIDTH, lang)]
+    lines = [card_bar.heading(memory, lang), character_bar.line(memory, BAR_WIDTH), *character_bar.legend(memory, BAR_WIDTH, lang)]
     return fenced("text", lines)
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from diagnose.facts import Value, require_declared
 from diagnose.phrases import Lang
 from diagnose.plan.outlook.turned_knobs import Cell, Control, State, Turned
-from diagnose.plan.rules.remedy import Remedy
+from diagnose.plan.remedies.remedy import Remedy
 from diagnose.render.markup import bar_charts, page_templates
-from diagnose.render.parts import card, turned_view, words
+from diagnose.render.parts import card_bar, turned_view, words
 from diagnose.render.parts.turned_view import say
 
 #: The style of these parts, beside that of an answer.
@@ -54,7 +54,7 @@ def turned(of: Turned, lang: Lang) -> str:
     )
 
 
-def chart(memory: card.Card, whole: int, lang: Lang) -> bar_charts.Bar:
+def chart(memory: card_bar.Card, whole: int, lang: Lang) -> bar_charts.Bar:
     """A bar on the scale of the larger of two."""
     drawn = bar_charts.card_chart(memory, lang)
     scale = max(memory.total, memory.edge, 1) / max(whole, 1)
@@ -81,7 +81,7 @@ def area(of: Turned, lang: Lang) -> Area | None:
         return None
     top = max(*(max(column.total, column.room) for column in columns), *(column.total for column in before), 1) * 1.04
     xs = [WIDE * at / (len(columns) - 1) for at in range(len(columns))]
-    kinds = [kind for kind in card.SIGNS if any(kind in column.parts for column in columns)]
+    kinds = [kind for kind in card_bar.SIGNS if any(kind in column.parts for column in columns)]
     floor, bands = [0] * len(columns), []
     for kind in kinds:
         roof = [low + column.parts.get(kind, 0) for low, column in zip(floor, columns, strict=True)]

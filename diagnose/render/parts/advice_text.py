@@ -9,7 +9,7 @@ from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Lang, phrase
-from diagnose.plan.rules.remedy import Edit, Plan, Rejected, Remedy
+from diagnose.plan.remedies.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
 from diagnose.render.parts.failure_text import on_host
 from diagnose.render.parts.words import (

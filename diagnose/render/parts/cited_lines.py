@@ -10,8 +10,8 @@ from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.parse.model.event import Event
-from diagnose.render.parts.layout import cells, clip
 from diagnose.render.parts.strings import harmless
+from diagnose.render.parts.wrapping import cells, clip
 
 #: Lines shown around a cited line of a config; lines of one input in all.
 CONTEXT, MAX_LINES = 3, 400

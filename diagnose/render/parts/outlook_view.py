@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.render.parts import advice_text, words
-from diagnose.render.parts.layout import Page, cells, pad, wrap
 from diagnose.render.parts.words import comma, word
+from diagnose.render.parts.wrapping import Page, cells, pad, wrap
 from diagnose.units import Size, show
 
 if TYPE_CHECKING:
-    from diagnose.plan.rules.outlook import Outlook, Reach, Seat, Way
+    from diagnose.plan.remedies.outlook_values import Outlook, Reach, Seat, Way
 
 
 def room_lines(diagnosis: Diagnosis, lang: Lang) -> list[str]:

@@ -6,8 +6,8 @@ from collections import Counter
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
-from diagnose.render.parts.layout import Page
 from diagnose.render.parts.words import semicolon
+from diagnose.render.parts.wrapping import Page
 from diagnose.snapshot.measure import Failure, Pool, Site, Snapshot
 from diagnose.snapshot.stack_frames import NO_FRAMES, UNSORTED, Frame
 from diagnose.units import show

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from diagnose.budget.model.ledger import Moment
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.outlook.turned_knobs import Cell, State, Turned
-from diagnose.render.parts import card, words
+from diagnose.render.parts import card_bar, words
 from diagnose.render.parts.words import word
 from diagnose.units import show
 
@@ -35,17 +35,17 @@ def say(key: str, lang: Lang, **values: object) -> str:
     return phrase(f"what_if.{key}", **values).to(lang)
 
 
-def bar(state: State, lang: Lang) -> card.Card | None:
+def bar(state: State, lang: Lang) -> card_bar.Card | None:
     """The card at the tightest moment by the estimate, with the request that was refused there; None where nothing can be counted."""
     if state.ledger is None or state.moment is None or not state.moment.terms:
         return None
-    memory = card.estimated_card(state.ledger, state.moment, None, lang)
+    memory = card_bar.estimated_card(state.ledger, state.moment, None, lang)
     refused = state.need.bytes - state.moment.total.bytes if state.need is not None else 0
     if refused > 0:
         kept = [part for part in memory.parts if part.kind != "free"]
         free = max(memory.edge - sum(part.bytes for part in kept) - refused, 0)
-        parts = [*kept, card.Part("free", free, True), card.Part("request", refused, True)]
-        memory.parts = card.visible_parts(parts, memory.edge or memory.total)
+        parts = [*kept, card_bar.Part("free", free, True), card_bar.Part("request", refused, True)]
+        memory.parts = card_bar.visible_parts(parts, memory.edge or memory.total)
     return memory
 
 
@@ -90,8 +90,8 @@ def remarks(turned: Turned, lang: Lang) -> list[str]:
 
 def differences(turned: Turned) -> list[Difference]:
     """The parts of the card that differ between the tightest moments, the largest change first."""
-    old, new = (card.bytes_by_part(state.moment) if state.moment else {} for state in (turned.before, turned.after))
-    rows = [Difference(kind, old.get(kind, 0), new.get(kind, 0)) for kind in card.SIGNS if kind in old or kind in new]
+    old, new = (card_bar.bytes_by_part(state.moment) if state.moment else {} for state in (turned.before, turned.after))
+    rows = [Difference(kind, old.get(kind, 0), new.get(kind, 0)) for kind in card_bar.SIGNS if kind in old or kind in new]
     return sorted((row for row in rows if row.before != row.after), key=lambda row: -abs(row.after - row.before))
 
 
@@ -114,8 +114,8 @@ def columns(state: State, lang: Lang) -> list[Column]:
 
 
 def _column(moment: Moment, limit: int, lang: Lang) -> Column:
-    sums = card.bytes_by_part(moment)
-    parts = {kind: sums[kind] for kind in card.SIGNS if kind in sums}
+    sums = card_bar.bytes_by_part(moment)
+    parts = {kind: sums[kind] for kind in card_bar.SIGNS if kind in sums}
     return Column(words.moment(moment.name, lang), parts, sum(parts.values()), moment.room.bytes if moment.room else limit)
 
 

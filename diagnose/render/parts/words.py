@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from diagnose.facts import Notice, Value, Witness, declared
 from diagnose.phrases import Lang, Text, phrase, same
-from diagnose.plan.rules.remedy import Unsettled
+from diagnose.plan.remedies.remedy import Unsettled
 from diagnose.units import Size, Version, show, size_text
 
 #: A name of an input that is longer is shown by its last part.

@@ -7,10 +7,10 @@ from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.render.parts import failure_text, memory_rows, words
-from diagnose.render.parts.layout import Page
 from diagnose.render.parts.strings import one_line
 from diagnose.render.parts.view import View
 from diagnose.render.parts.words import colon, comma, word
+from diagnose.render.parts.wrapping import Page
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:

@@ -8,17 +8,17 @@ from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
-from diagnose.plan.rules.remedy import Edit, Remedy
+from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.parts import advice_text, cited_lines, failure_text, memory_rows, outlook_view, words
-from diagnose.render.parts.layout import Page, cells, pad
 from diagnose.render.parts.words import colon, comma, word
-from diagnose.render.text import bar, details
+from diagnose.render.parts.wrapping import Page, cells, pad
+from diagnose.render.text import character_bar, details
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Append all parts, most wanted first."""
     plan_steps(page, diagnosis, lang)
-    bar.append(page, diagnosis, lang)
+    character_bar.append(page, diagnosis, lang)
     memory(page, diagnosis, lang)
     snapshot(page, diagnosis, lang, brief=False)
     outlook_view.append(page, diagnosis, lang, edits=True)

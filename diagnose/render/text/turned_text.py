@@ -5,10 +5,10 @@ from __future__ import annotations
 from diagnose.phrases import Lang
 from diagnose.plan.outlook.turned_knobs import Turned
 from diagnose.render.parts import turned_view, words
-from diagnose.render.parts.layout import Page, cells, pad
 from diagnose.render.parts.turned_view import say
 from diagnose.render.parts.view import PLAIN, View
-from diagnose.render.text import bar
+from diagnose.render.parts.wrapping import Page, cells, pad
+from diagnose.render.text import character_bar
 
 
 def render(turned: Turned, lang: Lang = "en", view: View = PLAIN) -> str:
@@ -25,9 +25,9 @@ def render(turned: Turned, lang: Lang = "en", view: View = PLAIN) -> str:
         memory = cards[side]
         if memory is not None and whole:
             own = max(memory.total, memory.edge) / whole
-            page.row("  " + bar.line(memory, max(round((page.width - 4) * own), 12), page.colour))
+            page.row("  " + character_bar.line(memory, max(round((page.width - 4) * own), 12), page.colour))
     legend = cards.get("after") or cards.get("before") or cards.get("now")
-    for row in bar.legend(legend, page.width - 2, lang) if legend is not None else ():
+    for row in character_bar.legend(legend, page.width - 2, lang) if legend is not None else ():
         page.row("  " + row)
     _differences(page, turned, lang)
     for text in turned_view.remarks(turned, lang):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from diagnose.phrases import Lang, phrase
-from diagnose.render.markup.chat_message import dialect
+from diagnose.render.markup.chat_within_limit import dialect
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Platform, Post
 from diagnose.surfaces.server.question import Question, label
 from diagnose.surfaces.server.worker_pool import FINISH_SECONDS, Lost, Overloaded, Stopped, WorkerPool

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.padding import PKCS7
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-from diagnose.render.markup.chat_message import dialect
+from diagnose.render.markup.chat_within_limit import dialect
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool

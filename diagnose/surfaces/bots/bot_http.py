@@ -11,7 +11,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.server import serve_command
 from diagnose.surfaces.server.serve_limits import Gate, Limits
-from diagnose.surfaces.term import console
+from diagnose.surfaces.terminal import console
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -1,6 +1,6 @@
 """`oomdoctor bot slack`: mentions, the message shortcut and shared files, through Socket Mode or signed webhooks.
 
-What an answer says, cut to what a message of Slack holds: diagnose/render/markup/chat_message.py and rules/chats.yaml.
+What an answer says, cut to what a message of Slack holds: diagnose/render/markup/chat_within_limit.py and rules/chats.yaml.
 
 Source: docs.slack.dev: Events API (events are delivered again after 3 s without a response, with the same event_id), verifying requests,
 Socket Mode, files (url_private_download with the bot's token), formatting of message text, rate limits (429 with Retry-After).
@@ -36,7 +36,7 @@ from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Inc
 from diagnose.surfaces.bots.bot_dispatcher import MAX_EARLIER, Dispatcher, build_pool
 from diagnose.surfaces.bots.bot_slack_incoming import parse_event, parse_post
 from diagnose.surfaces.server.worker_pool import WorkerPool
-from diagnose.surfaces.term import console
+from diagnose.surfaces.terminal import console
 
 if TYPE_CHECKING:
     from slack_sdk.socket_mode.request import SocketModeRequest

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn, TypeAlias, TypeVar
 import typer
 
 from diagnose.surfaces.cli import usage
-from diagnose.surfaces.term.console import guarded, help_text, language, say
+from diagnose.surfaces.terminal.console import guarded, help_text, language, say
 
 FORMATS, LANGUAGES = ("text", "json", "markdown", "html", "sarif"), ("en", "zh")
 
@@ -176,7 +176,7 @@ def explain(
     budget: Budget = False, patch: Patch = None, apply: Apply = False, check_with: CheckWith = None, rules: Rules = None,
     redact: Redact = None, strict: Strict = False, trial: Trial = False, snapshot: Snapshot = None,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_command, answer_options
+    from diagnose.surfaces.terminal import answer_command, answer_options
 
     options = plain(locals())
     _end(lang, lambda: answer_command.explain(log or (), *answer_options.split_options(options)))
@@ -189,7 +189,7 @@ def check(
     budget: Budget = False, patch: Patch = None, apply: Apply = False, check_with: CheckWith = None, rules: Rules = None,
     redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_command, answer_options
+    from diagnose.surfaces.terminal import answer_command, answer_options
 
     options = plain(locals())
     _end(lang, lambda: answer_command.check(file or (), *answer_options.split_options(options)))
@@ -200,7 +200,7 @@ def facts(
     log: Logs = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: Form = "text", lang: Lang = None, verbose: Verbose = False, redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_command, answer_options
+    from diagnose.surfaces.terminal import answer_command, answer_options
 
     options = plain(locals())
     _end(lang, lambda: answer_command.facts(log or (), *answer_options.split_options(options)))
@@ -211,7 +211,7 @@ def compare(
     good: Good, bad: Bad, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: CompareForm = "text", lang: Lang = None, rules: Rules = None, redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.term import answer_options, compare_command
+    from diagnose.surfaces.terminal import answer_options, compare_command
 
     options = plain({name: value for name, value in locals().items() if name not in ("good", "bad", "answer_options", "compare_command")})
     _end(lang, lambda: compare_command.compare(good, bad, *answer_options.split_options(options)))
@@ -223,7 +223,7 @@ def what_if(
     format: WhatIfForm = "text", lang: Lang = None, rules: Rules = None, redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
     from diagnose.surfaces.playground import what_if_command
-    from diagnose.surfaces.term import answer_options
+    from diagnose.surfaces.terminal import answer_options
 
     options = plain({name: value for name, value in locals().items() if name not in ("word", "answer_options", "what_if_command")})
     _end(lang, lambda: what_if_command.what_if(word, *answer_options.split_options(options)))
@@ -236,7 +236,7 @@ def open_page(
     snapshot: Snapshot = None, out: PageOut = None,
 ) -> None:  # fmt: skip
     from diagnose.surfaces.playground import open_command
-    from diagnose.surfaces.term import answer_options
+    from diagnose.surfaces.terminal import answer_options
 
     options = plain(
         {**{name: value for name, value in locals().items() if name not in ("answer_options", "open_command")}, "format": "html"}
@@ -272,8 +272,8 @@ def triage(
 
     if engine == "local" and not (store and os.path.exists(store)):  # noqa: PTH110 - without a database every job is read
         workers.warm(PRELOADED)  # while the modules are loaded that find them
-    from diagnose.surfaces.term import answer_options
-    from diagnose.surfaces.term.triage_command import TriageOptions, triage
+    from diagnose.surfaces.terminal import answer_options
+    from diagnose.surfaces.terminal.triage_command import TriageOptions, triage
 
     how = TriageOptions(**{each.name: options[each.name] for each in fields(TriageOptions) if options[each.name] is not None})
     _end(lang, lambda: triage(path, *answer_options.split_options(options), how))
@@ -314,28 +314,28 @@ rules_command = group("rules")
 
 @rules_command("list")
 def rules_list(folder: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import listing
+    from diagnose.surfaces.terminal.rules_command import listing
 
     _end(lang, lambda: listing(folder or (), language(lang)))
 
 
 @rules_command("show")
 def rules_show(name: Name, folder: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import show
+    from diagnose.surfaces.terminal.rules_command import show
 
     _end(lang, lambda: show(name, folder or (), language(lang)))
 
 
 @rules_command("check")
 def rules_check(folder: Folders = None, rules: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import check
+    from diagnose.surfaces.terminal.rules_command import check
 
     _end(lang, lambda: check([*(folder or ()), *(rules or ())], language(lang)))
 
 
 @rules_command("docs")
 def rules_docs(output: Output = "docs/generated", folder: Rules = None, lang: Lang = None) -> None:
-    from diagnose.surfaces.term.rules_command import docs
+    from diagnose.surfaces.terminal.rules_command import docs
 
     _end(lang, lambda: docs(output, folder or (), language(lang)))
 

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from diagnose.errors import UserError
-from diagnose.surfaces.term.console import guarded, language, trouble
+from diagnose.surfaces.terminal.console import guarded, language, trouble
 
 Number = TypeVar("Number", int, float)
 

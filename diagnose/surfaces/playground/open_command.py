@@ -13,9 +13,9 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import html
-from diagnose.surfaces.term import console, path_arguments, reading_progress
-from diagnose.surfaces.term.answer_command import complain
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal import console, path_arguments, reading_progress
+from diagnose.surfaces.terminal.answer_command import complain
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
 
 def open_page(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions, out: str | None = None) -> int:

@@ -21,7 +21,7 @@ from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.plan.outlook.turned_knobs import Turned, Workbench
 from diagnose.plan.patch import patching
-from diagnose.plan.rules.remedy import Question
+from diagnose.plan.remedies.remedy import Question
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html, turned_page
 from diagnose.render.parts import advice_text, failure_text, turned_view, words

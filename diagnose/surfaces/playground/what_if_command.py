@@ -13,7 +13,7 @@ from diagnose.facts import FactBook, Value, require_declared, typed
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.outlook.turned_knobs import Turned, Workbench
-from diagnose.plan.rules.remedy_rules import with_folders
+from diagnose.plan.remedies.remedy_rules import with_folders
 from diagnose.render.data.part import mapping
 from diagnose.render.markup import page_templates, turned_page
 from diagnose.render.markup.html import SHEET
@@ -21,9 +21,9 @@ from diagnose.render.parts import turned_view, words
 from diagnose.render.text import turned_text
 from diagnose.surfaces.server.typed_answers import RoleChange
 from diagnose.surfaces.server.what_if import compare_roles
-from diagnose.surfaces.term import console, path_arguments
-from diagnose.surfaces.term.answer_command import complain
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal import console, path_arguments
+from diagnose.surfaces.terminal.answer_command import complain
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
 #: A change on the command line: a knob's dotted name, and its value.
 CHANGE = re.compile(r"([a-z_]+\.[a-z_]+)=(.*)", re.DOTALL)

@@ -16,7 +16,7 @@ from diagnose.live.process_rank import first_to_answer, rank
 from diagnose.surfaces.run import run_log
 from diagnose.surfaces.run.pty_tee import write_all
 from diagnose.surfaces.run.relay import Relay
-from diagnose.surfaces.term.console import language
+from diagnose.surfaces.terminal.console import language
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
     from diagnose.facts import Notice
     from diagnose.phrases import Lang
-    from diagnose.surfaces.term.answer_options import DisplayOptions
+    from diagnose.surfaces.terminal.answer_options import DisplayOptions
 
 #: Seconds for the answer; then the exit status is returned without one.
 ANSWER_SECONDS = 120
@@ -149,7 +149,7 @@ def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[s
     from diagnose.adapters.formats.settings import ConfigSource
     from diagnose.pipeline import explain
     from diagnose.scan.source import Source
-    from diagnose.surfaces.term.answer_options import split_options
+    from diagnose.surfaces.terminal.answer_options import split_options
 
     request, display = split_options({name: value for name, value in options.items() if name != "log"})
     arguments = request.options()
@@ -193,7 +193,7 @@ def print_sentence(key: str, lang: Lang, text: str = "", **values: object) -> No
     """Print one sentence on standard error, even if the modules for it cannot be imported."""
     try:
         from diagnose.phrases import phrase
-        from diagnose.surfaces.term.console import warn
+        from diagnose.surfaces.terminal.console import warn
 
         warn(text or phrase(f"cli.{key}", **values).to(lang))
     except Exception:

@@ -16,7 +16,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.server import serve_command
 from diagnose.surfaces.server.json_text import without_lone_surrogates
 from diagnose.surfaces.server.worker_pool import WorkerPool
-from diagnose.surfaces.term import console
+from diagnose.surfaces.terminal import console
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

@@ -12,8 +12,8 @@ from diagnose.manual import manual_pages, rule_index
 from diagnose.manual.rule_index import WORD_FIELD
 from diagnose.phrases import Lang
 from diagnose.surfaces.server.question import label
-from diagnose.surfaces.term.console import trouble
-from diagnose.surfaces.term.rules_command import render_blocks
+from diagnose.surfaces.terminal.console import trouble
+from diagnose.surfaces.terminal.rules_command import render_blocks
 
 #: Columns of an article that is read as plain text.
 WIDTH = 100

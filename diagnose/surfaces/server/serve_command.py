@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.server.worker_pool import WorkerPool
-from diagnose.surfaces.term import console
+from diagnose.surfaces.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable

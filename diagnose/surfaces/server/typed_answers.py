@@ -3,7 +3,7 @@
 Annotations are evaluated here (no `from __future__ import annotations`), see `diagnose.render.data.part`.
 """
 
-from diagnose.plan.rules.remedy import Fits
+from diagnose.plan.remedies.remedy import Fits
 from diagnose.render.data.part import Part
 
 

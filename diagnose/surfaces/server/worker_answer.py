@@ -17,7 +17,7 @@ from diagnose.pipeline import check, explain
 from diagnose.render.data.part import mapping
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html
-from diagnose.render.markup.chat_message import Platform, chat, dialect
+from diagnose.render.markup.chat_within_limit import Platform, chat, dialect
 from diagnose.render.parts import redaction
 from diagnose.render.parts.view import View
 from diagnose.scan import memory_words

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from diagnose.phrases import Lang
-from diagnose.surfaces.term import path_arguments
+from diagnose.surfaces.terminal import path_arguments
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from diagnose.surfaces.term.console import trouble
+from diagnose.surfaces.terminal.console import trouble
 
 #: Kept originals of one file: NAME.orig, NAME.orig.1 ...; with more the file is refused.
 MAX_ORIGINALS = 100

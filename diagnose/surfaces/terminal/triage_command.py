@@ -13,7 +13,7 @@ from time import time
 
 from diagnose.cluster.report import fail_conditions, report_files
 from diagnose.cluster.report.fail_conditions import Condition
-from diagnose.cluster.report.group_queries import summarize
+from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.summary_types import BY
 from diagnose.cluster.run.folder_watch import Watch
 from diagnose.cluster.run.task import JobOptions
@@ -22,9 +22,9 @@ from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
 from diagnose.inputs.materials import as_config
 from diagnose.phrases import Lang, Text, phrase
-from diagnose.surfaces.term import answer_command, console, path_arguments
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
-from diagnose.surfaces.term.console import trouble
+from diagnose.surfaces.terminal import answer_command, console, path_arguments
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal.console import trouble
 from diagnose.whole_file import draft
 
 #: Exit statuses: some jobs could not be read; a condition of --fail-on holds; stopped by Ctrl-C.

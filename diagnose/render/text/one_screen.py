@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
-from diagnose.plan.rules.remedy import Remedy
+from diagnose.plan.remedies.remedy import Remedy
 from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, words
-from diagnose.render.parts.layout import Page, cells, wrap
 from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
-from diagnose.render.text import bar, details, full_text
+from diagnose.render.parts.wrapping import Page, cells, wrap
+from diagnose.render.text import character_bar, details, full_text
 
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
 EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
@@ -83,7 +83,7 @@ def write(screen: Screen) -> None:
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     why(screen)
     above = len(page.lines)
-    bar.append(page, diagnosis, lang)
+    character_bar.append(page, diagnosis, lang)
     if "first gap" in screen.omitted and page.lines[above:]:
         del page.lines[above]
     caveats(screen)

@@ -10,13 +10,13 @@ from typing import Literal
 from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
-from diagnose.plan.rules.remedy import Edit, Remedy
+from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.markup import markdown
-from diagnose.render.parts import advice_text, card, failure_text, memory_rows, outlook_view, redaction, words
-from diagnose.render.parts.layout import clip
+from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, redaction, words
 from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
 from diagnose.render.parts.words import colon, word
-from diagnose.render.text import bar
+from diagnose.render.parts.wrapping import clip
+from diagnose.render.text import character_bar
 
 Platform = Literal["github", "slack", "discord", "feishu"]
 
@@ -166,10 +166,14 @@ class _MessageParts:
 
     def bar(self) -> str:
         """The bar of the card as a code block."""
-        memory = card.build_card(self.diagnosis, self.lang)
+        memory = card_bar.build_card(self.diagnosis, self.lang)
         if memory is None:
             return ""
-        lines = [card.heading(memory, self.lang), bar.line(memory, self.dialect.width), *bar.legend(memory, self.dialect.width, self.lang)]
+        lines = [
+            card_bar.heading(memory, self.lang),
+            character_bar.line(memory, self.dialect.width),
+            *character_bar.legend(memory, self.dialect.width, self.lang),
+        ]
         return self.dialect.block(lines)
 
     def plan(self) -> str:

@@ -6,10 +6,10 @@ import json
 
 from diagnose import pipeline, two_jobs
 from diagnose.phrases import phrase
-from diagnose.render.parts.layout import Page
-from diagnose.surfaces.term import console, path_arguments
-from diagnose.surfaces.term.answer_command import complain, of_many
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+from diagnose.render.parts.wrapping import Page
+from diagnose.surfaces.terminal import console, path_arguments
+from diagnose.surfaces.terminal.answer_command import complain, of_many
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
 
 def compare(good: str, bad: str, asked: AnswerInputs, shown: DisplayOptions) -> int:

@@ -11,9 +11,9 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
 from diagnose.render.formats import RENDERERS
 from diagnose.render.parts import words
-from diagnose.surfaces.term import console, path_arguments, quick_preview, reading_progress
-from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
-from diagnose.surfaces.term.console import trouble
+from diagnose.surfaces.terminal import console, path_arguments, quick_preview, reading_progress
+from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.terminal.console import trouble
 
 #: Endings of files that are never logs.
 CONFIGS = (".yaml", ".yml", ".toml")
@@ -90,7 +90,7 @@ def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> 
     view = console.view(shown.top, shown.verbose, shown.budget, shown.every_rule)
     console.say(RENDERERS[shown.format](shown.masked(diagnosis), shown.lang, view))
     if shown.patch is not None or shown.apply:
-        from diagnose.surfaces.term import patch_writer  # only for --patch and --apply
+        from diagnose.surfaces.terminal import patch_writer  # only for --patch and --apply
 
         written = patch_writer.write(diagnosis, asked.configs, shown.patch, shown.apply, shown.lang)
         checked = not written or shown.check_with is None or patch_writer.is_accepted(shown.check_with, shown.lang)

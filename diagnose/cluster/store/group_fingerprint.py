@@ -2,7 +2,7 @@
 
 They leave out lines, paths, processes, ranks, steps and sizes. rules/fingerprint.yaml lists what counts; tests/fingerprints.json has the
 fingerprints of real failures, and a change to any of them needs a new version. Groups are formed of equal ones by
-diagnose/cluster/report/group_queries.py, after the keys of report_queries.KEYS.
+diagnose/cluster/report/group_summaries.py, after the keys of report_queries.KEYS.
 """
 
 from __future__ import annotations

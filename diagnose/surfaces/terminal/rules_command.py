@@ -9,9 +9,9 @@ from pathlib import Path
 from diagnose.manual import manual_pages, rule_index
 from diagnose.manual.blocks import Block, Grid, Heading, Items, plain
 from diagnose.phrases import Lang, phrase
-from diagnose.render.parts.layout import Page, cells, pad
 from diagnose.render.parts.words import bracketed
-from diagnose.surfaces.term import console
+from diagnose.render.parts.wrapping import Page, cells, pad
+from diagnose.surfaces.terminal import console
 
 #: The first column of a table takes at most one part in so many of the line.
 FIRST_COLUMN_SHARE = 3

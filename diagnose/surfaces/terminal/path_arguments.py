@@ -15,7 +15,7 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.phrases import phrase
 from diagnose.render.parts.view import terminal
 from diagnose.scan.source import Source
-from diagnose.surfaces.term.console import language, trouble, warn
+from diagnose.surfaces.terminal.console import language, trouble, warn
 
 MATCHES = 1024  # files that one pattern may stand for
 

@@ -16,9 +16,9 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.patch import patching
 from diagnose.render.parts.strings import visible
-from diagnose.surfaces.term import console
-from diagnose.surfaces.term.console import trouble
-from diagnose.surfaces.term.safe_replace import OldFile, read_file, replace_files
+from diagnose.surfaces.terminal import console
+from diagnose.surfaces.terminal.console import trouble
+from diagnose.surfaces.terminal.safe_replace import OldFile, read_file, replace_files
 from diagnose.whole_file import draft
 
 #: By this line a diff of ours is known, in its first characters.

@@ -12,13 +12,13 @@ from diagnose.phrases import phrase
 from diagnose.pipeline import explain
 from diagnose.scan import memory_words
 from diagnose.scan.log_scan import HEAD
-from diagnose.surfaces.term import console
+from diagnose.surfaces.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import BinaryIO
 
-    from diagnose.surfaces.term.answer_options import AnswerInputs, DisplayOptions
+    from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
 LARGE = 256 << 20  # below, the whole answer is there in the time that reading the first one takes
 STEP = 4 << 20  # the end is looked at in pieces of this size, backwards

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
-from diagnose.render.parts import card
-from diagnose.render.parts.layout import Page, cells
+from diagnose.render.parts import card_bar
+from diagnose.render.parts.wrapping import Page, cells
 
 #: Black or white on a colour of its own: legible whatever the terminal's background.
 PAINT = {
@@ -29,16 +29,16 @@ PAINT = {
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     """Heading, bar and legend; nothing if no card is known."""
-    memory = card.build_card(diagnosis, lang)
+    memory = card_bar.build_card(diagnosis, lang)
     if memory is None:
         return
-    page.heading(card.heading(memory, lang))
+    page.heading(card_bar.heading(memory, lang))
     page.row("  " + line(memory, page.width - 4, page.colour))
     for row in legend(memory, page.width - 2, lang):
         page.row("  " + row)
 
 
-def line(memory: card.Card, width: int, colour: bool = False) -> str:
+def line(memory: card_bar.Card, width: int, colour: bool = False) -> str:
     """The bar between brackets, `width` columns in all; segments behind the closing bracket did not fit the card."""
     room = max(width - 2, 8)
     edge, at, out = memory.edge_cell(room), 0, "["
@@ -46,7 +46,7 @@ def line(memory: card.Card, width: int, colour: bool = False) -> str:
         for piece in (count,) if edge is None or not at < edge < at + count else (edge - at, at + count - edge):
             if at == edge:
                 out += "]"
-            out += paint(card.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
+            out += paint(card_bar.SIGNS[part.kind] * piece, PAINT[part.kind] if colour else "")
             at += piece
     return out + ("]" if edge is None or edge >= room else "")
 
@@ -55,11 +55,11 @@ def paint(text: str, style: str) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if style else text
 
 
-def legend(memory: card.Card, width: int, lang: Lang) -> list[str]:
+def legend(memory: card_bar.Card, width: int, lang: Lang) -> list[str]:
     """The letters of the bar with name and GiB, filling the lines."""
     lines, used = [""], 0
     for part in memory.parts:
-        text = f"{card.SIGNS[part.kind]} {part.name(lang)} {card.figure(part)}"
+        text = f"{card_bar.SIGNS[part.kind]} {part.name(lang)} {card_bar.figure(part)}"
         if used and used + 2 + cells(text) > width:
             lines.append("")
             used = 0

@@ -24,9 +24,9 @@ from diagnose.cluster.report.summary_types import (
     Variant,
     build_or_report,
 )
-from diagnose.cluster.store import fingerprints
+from diagnose.cluster.store import group_fingerprint
 from diagnose.phrases import Text, phrase
-from diagnose.plan.rules.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit
 
 #: So many users, projects, frameworks and variants are listed per group.
 NAMES, VARIANTS = 5, 8
@@ -115,7 +115,7 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
                 frameworks=frameworks.get(key, ()),
                 plan=plans.get(key),
                 example=examples[key],
-                parts=build_or_report(store, examples[key].job, partial(fingerprints.read, parts))
+                parts=build_or_report(store, examples[key].job, partial(group_fingerprint.read, parts))
                 if by == "fingerprint" and parts
                 else None,
                 short=None if median_shortage is None else int(median_shortage),
@@ -253,7 +253,9 @@ def _near(group: Group, groups: tuple[Group, ...]) -> tuple[Near, ...]:
         return ()
     similar = []
     for candidate in groups:
-        likeness = fingerprints.near(group.parts, candidate.parts) if candidate.parts is not None and candidate.key != group.key else None
+        likeness = (
+            group_fingerprint.near(group.parts, candidate.parts) if candidate.parts is not None and candidate.key != group.key else None
+        )
         if likeness is not None:
             similar.append(Near(candidate.key, candidate.number, likeness.similarity, likeness.same, likeness.other))
     return tuple(sorted(similar, key=lambda near: (-near.similarity, near.number))[:SUGGESTED])

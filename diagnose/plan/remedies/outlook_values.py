@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from diagnose.facts import Value
 from diagnose.phrases import Text
-from diagnose.plan.rules.remedy import Edit, Fits
+from diagnose.plan.remedies.remedy import Edit, Fits
 from diagnose.units import Size
 
 
