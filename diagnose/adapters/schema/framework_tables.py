@@ -185,7 +185,7 @@ def table(name: str) -> Table:
 @cache
 def known(name: str) -> frozenset[str]:
     """Every real key of a framework, whether or not it turns a knob. Raises KeyError for a name that has no table."""
-    words = rule_files.kept(f"frameworks.{name}.known", lambda: " ".join(sorted(_real_keys(name))), "frameworks", "keys")
+    words = rule_files.kept(f"frameworks.{name}.known", lambda: " ".join(sorted(_real_keys(name))), "frameworks", "known_keys")
     return frozenset(words.split())
 
 
