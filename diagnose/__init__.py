@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from diagnose.cluster.run.triage_run import triage
     from diagnose.live.watching import install_excepthook, watch
     from diagnose.pipeline import check, explain
-    from diagnose.render.data.typed_report import Report
+    from diagnose.render.data.pydantic_report import Report
 
 __all__ = ["Report", "__version__", "check", "explain", "install_excepthook", "triage", "watch"]
 
 
 #: Where the names of the public interface are defined.
 _PUBLIC = {
-    "Report": "diagnose.render.data.typed_report",
+    "Report": "diagnose.render.data.pydantic_report",
     "check": "diagnose.pipeline",
     "explain": "diagnose.pipeline",
     "install_excepthook": "diagnose.live.watching",

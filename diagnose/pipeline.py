@@ -19,7 +19,7 @@ from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
 from diagnose.headlines import contradiction_headline, headline
 from diagnose.inputs import job_reader
-from diagnose.inputs.materials import Material, as_config, as_list, as_notice, convert_each, options
+from diagnose.inputs.caller_arguments import Material, as_config, as_list, as_notice, convert_each, options
 from diagnose.parse import log_reader
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase
@@ -77,9 +77,9 @@ def read(
     reading = inputs.enrich(reading)
     if not inputs.configs:
         return reading, list(configs), inputs.errors
-    from diagnose.inputs import pasted_configs  # few logs bring configs: not loaded at start
+    from diagnose.inputs import pasted_page  # few logs bring configs: not loaded at start
 
-    selected, notices = pasted_configs.select_configs(configs, inputs.configs, reading)
+    selected, notices = pasted_page.select_configs(configs, inputs.configs, reading)
     return replace(reading, notices=(*reading.notices, *notices)), [*configs, *selected], inputs.errors
 
 

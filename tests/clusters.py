@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 from cases import SHARED, diagnosed
+from sweep import share
 
 from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.report_files import write_html
@@ -92,15 +93,19 @@ def cluster(jobs: int = 200, failing: float = 0.5, runs: int = 2) -> Held:
     return held
 
 
+#: Failures in a report that is too long to be read: ten thousand in a sweep.
+THOUSANDS = share(10_000)
+
+
 @cache
-def report_of_ten_thousand() -> Path:
-    """The folder of a report of ten thousand failures, made once for all workers."""
-    folder = Path(os.environ[SHARED]) / "ten-thousand"
+def report_of_thousands() -> Path:
+    """The folder of a report of THOUSANDS of failures, made once for all workers."""
+    folder = Path(os.environ[SHARED]) / "thousands"
     if not folder.exists():
         # Written beside it and renamed: who makes it second has made the same.
         partial = folder.with_suffix(f".{os.getpid()}")
         partial.mkdir()
-        store = cluster(10_000, failing=1.0)
+        store = cluster(THOUSANDS, failing=1.0)
         write_html(store, summarize(store), partial / "report.html")
         with suppress(OSError):
             partial.rename(folder)

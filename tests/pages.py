@@ -13,7 +13,7 @@ import cases
 
 from diagnose.adapters import config_reader
 from diagnose.facts import FactBook
-from diagnose.inputs.materials import as_config
+from diagnose.inputs.caller_arguments import as_config
 from diagnose.parse.model.event import Event
 from diagnose.pipeline import read
 from diagnose.scan.source import Source

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from diagnose import catalogue
+from diagnose.adapters.documents.framework_of_command import StartedProgram, identify_programs
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
-from diagnose.adapters.documents.started_programs import StartedProgram, identify_programs
 from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
 from diagnose.adapters.job import command_layers, config_layers, named_files

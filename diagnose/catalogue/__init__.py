@@ -11,9 +11,9 @@ from diagnose.catalogue.cards import (
     cards_of_class,
     sizes_sold,
 )
-from diagnose.catalogue.model_config import model_of_config
+from diagnose.catalogue.config_json import model_of_config
 from diagnose.catalogue.models import every_vocabulary, families, kin, model, params_of_name, unescaped, vocabularies
-from diagnose.catalogue.shape import Experts, Latent, Model, Vision
+from diagnose.catalogue.parameter_count import Experts, Latent, Model, Vision
 
 __all__ = [
     "Card",

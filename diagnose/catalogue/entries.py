@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from diagnose.catalogue.shape import Experts, Latent, Model, Recurrent, Uneven, Vision
+from diagnose.catalogue.parameter_count import Experts, Latent, Model, Recurrent, Uneven, Vision
 
 #: arch.norm of an entry -> Model.norm_kind, Model.norm_vectors
 NORMS = {

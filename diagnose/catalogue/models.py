@@ -10,7 +10,7 @@ from typing import Any
 
 from diagnose import rule_files
 from diagnose.catalogue.entries import shape_of
-from diagnose.catalogue.shape import Model
+from diagnose.catalogue.parameter_count import Model
 
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)

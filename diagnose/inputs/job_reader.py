@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from diagnose.adapters.formats.settings import MAX_READ_BYTES, ConfigSource
 from diagnose.errors import UserError
 from diagnose.facts import Notice, Witness
-from diagnose.inputs.materials import as_log
+from diagnose.inputs.caller_arguments import as_log
 from diagnose.packed import unpack_limits, unpacking
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from diagnose.facts import Input
-    from diagnose.inputs.materials import Material
+    from diagnose.inputs.caller_arguments import Material
     from diagnose.parse.model.reading import Dump, Reading
     from diagnose.scan.log_scan import Scanned
 
@@ -29,7 +29,7 @@ TURNED = 1 << 20  # bytes of a log that is turned round if its newest line stand
 TITLE = 300  # bytes at the start of a page in which its title stands
 QUIET = 16 << 10  # bytes kept of a truncated log
 
-#: A text with none of these was written by programs only (diagnose/inputs/pasted_configs.py looks closer).
+#: A text with none of these was written by programs only (diagnose/inputs/pasted_page.py looks closer).
 _PROSE_SIGNS = frozenset(
     (
         *(b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n# ", b"\n## ", b"\n### ", b"> #", b"|---|", b"| --- |", b"|:--", b"| :--"),
@@ -224,11 +224,11 @@ class JobInputs:
         pages = [log for log in self.logs if _may_be_page(log, failed=reading.root is not None)]
         if not pages:
             return reading
-        from diagnose.inputs import pasted_code, pasted_configs, prose  # few inputs are pages: not loaded at start
+        from diagnose.inputs import pasted_code, pasted_page, prose  # few inputs are pages: not loaded at start
 
         for page in pages:
-            configs = pasted_configs.configs(page)
-            reading = pasted_configs.without_settings_of(configs, page.input.name, reading)
+            configs = pasted_page.configs(page)
+            reading = pasted_page.without_settings_of(configs, page.input.name, reading)
             self.configs += configs
         shown = [fact for page in pages for fact in pasted_code.facts(page)]
         reading = replace(reading, facts=(*reading.facts, *shown)) if shown else reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from diagnose.inputs import pasted_configs
+from diagnose.inputs import pasted_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ _CURE = re.compile(
 
 def facts(page: Scanned) -> list[Fact]:
     """What the code of a page shows, with the page's lines; nothing where only programs wrote the text."""
-    if page.input.bytes > pasted_configs.LARGEST or not pasted_configs.is_page(page):
+    if page.input.bytes > pasted_page.LARGEST or not pasted_page.is_page(page):
         return []
     texts = list(_texts(page))
     if not texts:
@@ -53,7 +53,7 @@ def _texts(page: Scanned) -> Iterator[tuple[int, str]]:
         lines = [line[:WIDTH] for line in excerpt.raw[:TEXT].decode("utf-8", "replace").replace("\r", "").split("\n")]
         unquoted = [line.lstrip("> ") if line.startswith(">") else line for line in lines]
         plain = _outside_fences(unquoted)
-        blocks = ((block.line, block.text) for block in pasted_configs.blocks(unquoted, excerpt.line, at_start=excerpt.offset == 0))
+        blocks = ((block.line, block.text) for block in pasted_page.blocks(unquoted, excerpt.line, at_start=excerpt.offset == 0))
         for line, text in (*_not_cures(blocks, plain, excerpt.line), *_bare(plain, excerpt.line), *_spans(plain, excerpt.line)):
             size, count = size + len(text), count + 1
             if size > TEXT or count > BLOCKS:

@@ -12,7 +12,7 @@ from diagnose import catalogue, rule_files
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import lexicon
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
-from diagnose.inputs.pasted_configs import LARGEST, is_page
+from diagnose.inputs.pasted_page import LARGEST, is_page
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases, tracebacks
 from diagnose.parse.model.event import Event, Frame

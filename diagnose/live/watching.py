@@ -17,7 +17,7 @@ from diagnose.live.trainer_state import STATE
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
-    from diagnose.inputs.materials import Material
+    from diagnose.inputs.caller_arguments import Material
     from diagnose.phrases import Lang
 
 #: Exceptions followed from the one raised to its causes.

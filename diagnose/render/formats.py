@@ -52,9 +52,9 @@ RENDERERS: dict[str, Renderer] = {"text": _text, "json": _json, "markdown": _mar
 
 def report(diagnosis: Diagnosis, lang: Lang = "en") -> dict[str, Json]:
     """The report as plain data, with keys in the order of the schema."""
-    from diagnose.render.data import part, sections
+    from diagnose.render.data import part, report_schema
 
-    return part.mapping(diagnosis, sections.Report, lang)
+    return part.mapping(diagnosis, report_schema.Report, lang)
 
 
 def markdown(diagnosis: Diagnosis, lang: Lang = "en", *, redact: bool = True, verbose: bool = False) -> str:

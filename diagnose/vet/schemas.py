@@ -376,7 +376,7 @@ class Tower(Row):
 
 
 class Arch(Row):
-    """Architecture traits of a model family: diagnose/catalogue/shape.py."""
+    """Architecture traits of a model family: diagnose/catalogue/parameter_count.py."""
 
     norm: str = ""
     mlp: str = ""

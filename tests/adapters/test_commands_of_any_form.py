@@ -193,13 +193,13 @@ FORMS: dict[str, Callable[[list[str]], tuple[str, str]]] = {
 @for_each("form", FORMS)
 def test_every_form_of_a_command_gives_the_same_knobs(form: str) -> None:
     assert len(commands()) > 10
-    for folder, command in list(commands().items())[::2]:
+    for folder, command in sample(list(commands().items()), 6):
         assert (folder, knobs(*FORMS[form](command))) == (folder, knobs("run.sh", shlex.join(command)))
 
 
 @for_each("form", ["```\n{}\n```", "```bash\n{}\n```", "{}", "~~~\n$ {}\n~~~", "I use `{}` here.", "```\n!{}\n```", "- command: {}"])
 def test_every_form_of_a_command_in_a_page_gives_the_same_knobs(form: str) -> None:
-    for folder, command in list(commands().items())[::8]:
+    for folder, command in sample(list(commands().items()), 2):
         page = f"### What I ran\n\nHere is my command:\n\n{form.format(shlex.join(command))}\n\nThe error:\n```\n{OOM}```\n"
         wanted = {name: value for name, value in knobs("run.sh", shlex.join(command)).items() if value is not None}
         book = FactBook(explain(Source.text(page, "page.md")).facts)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from diagnose import families, rule_files
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.attribution.tensor_table import CONDITIONS, every_tensor
-from diagnose.budget.model.allocator import CUDA, OWN, block, is_ambiguous_block, prints_as, window
+from diagnose.budget.model.block_rounding import CUDA, OWN, block, is_ambiguous_block, prints_as, window
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.ledger import Attribution
 from diagnose.budget.moments.role_ledgers import ledgers

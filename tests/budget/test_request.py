@@ -14,7 +14,7 @@ from diagnose import rule_files
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.attribution.tensor_table import Tensor, tensors
 from diagnose.budget.derived.implied_by_request import implied_facts
-from diagnose.budget.model.allocator import (
+from diagnose.budget.model.block_rounding import (
     CUDA,
     EXACT,
     OWN,

@@ -9,7 +9,7 @@ from books import GIB, book
 from collected import for_each
 
 from diagnose import catalogue
-from diagnose.budget.model.allocator import block
+from diagnose.budget.model.block_rounding import block
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.job_roles import roles
 from diagnose.budget.model.ledger import Ledger, Moment

@@ -9,12 +9,12 @@ from sweep import sample
 TRUTH = programs.of_cases()
 
 
-@for_each("case", sample(sorted(programs.logs()), 90))
+@for_each("case", sample(sorted(programs.logs()), 45))
 def test_a_program_is_known_by_its_log_or_page(case: str) -> None:
     assert programs.said_by_log(case) == TRUTH.get(case, programs.NONE)
 
 
-@for_each("config", sample(sorted(programs.configs()), 60))
+@for_each("config", sample(sorted(programs.configs()), 25))
 def test_a_program_is_known_by_its_configuration(config: str) -> None:
     assert programs.said_by_config(config) == programs.configured(config)
 

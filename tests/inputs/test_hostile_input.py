@@ -17,10 +17,10 @@ from sweep import sample, share
 
 from diagnose import disk_cache, rule_files
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.budget.model.allocator import window
+from diagnose.budget.model.block_rounding import window
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
-from diagnose.inputs.materials import model_facts
+from diagnose.inputs.caller_arguments import model_facts
 from diagnose.parse import log_reader
 from diagnose.pipeline import explain
 from diagnose.plan.patch import patching
@@ -120,6 +120,9 @@ LARGE = {
     + '"z": 1}',
     "loops.py": "import torch\nlosses = []\n"
     + "".join(f"for x{at} in loader:\n    loss = model(x{at}).loss\n    losses.append(loss)\n" for at in range(share(1_000))),
+    "loads.py": "import torch\n"
+    + 'from transformers import AutoModelForCausalLM\nmodel = AutoModelForCausalLM.from_pretrained("gpt2")\n' * share(1_000)
+    + "model.train()\n",
 }
 
 
@@ -143,7 +146,7 @@ def test_a_script_with_the_line_ends_of_old_macs() -> None:
     assert values["train.max_seq_len"] == 4096
 
 
-#: A megabyte of what a page is made of (two fifths of it outside a sweep); a page with it takes 0.3 s on a machine that does nothing else.
+#: A megabyte of what a page is made of (a quarter of it outside a sweep); a page with it takes 0.3 s on a machine that does nothing else.
 PAGES = {
     "fences": "```yaml\nstage: sft\ncutoff_len: 4096\n```\n\n" * share(24_000),
     "quotes and folds": "".join("> " * (depth % 400) + "<details>\n" for depth in range(share(2_500))),

@@ -12,7 +12,7 @@ from checkout import ROOT
 from collected import for_each
 from sweep import SWEEP, sample
 
-from diagnose.inputs.pasted_configs import blocks
+from diagnose.inputs.pasted_page import blocks
 from diagnose.pipeline import explain
 
 #: Cases that are no pages yet, each in one form with one kind of prose; in a sweep all of them in each.

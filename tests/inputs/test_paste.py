@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from archives import MESSAGE
 from collected import for_each
 from hypothesis import given
 from hypothesis import strategies as st
+from sweep import sample
 
-from diagnose.inputs import pasted_configs
+from diagnose.inputs import pasted_page
 from diagnose.pipeline import explain
 from diagnose.scan.log_scan import scan
 from diagnose.scan.source import Source
@@ -55,7 +57,7 @@ TRACE = 'Traceback (most recent call last):\n  File "/opt/job/train.py", line 7,
 
 def found(page: str, name: str = "paste.txt") -> list[tuple[str, str]]:
     """Blocks that are taken for configs, and their text without the blank lines that keep their place."""
-    return [(one.name, one.data.decode().lstrip("\n")) for one in pasted_configs.configs(scan(Source.text(page, name)))]
+    return [(one.name, one.data.decode().lstrip("\n")) for one in pasted_page.configs(scan(Source.text(page, name)))]
 
 
 def told(page: Any, **options: Any) -> dict[str, Any]:
@@ -86,9 +88,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 }
 
 
-@for_each("form", FORMS)
-@for_each("config", [YAML, JSON, COMMAND])
-@for_each("mark", ["", "> ", ">> "])
+@for_each("form, config, mark", sample(list(product(FORMS, [YAML, JSON, COMMAND], ["", "> ", ">> "])), 20))
 def test_a_config_in_a_page_is_used_with_its_line(form: str, config: str, mark: str) -> None:
     """However it is set apart, its value is a fact and the witness is the line of the page."""
     page = (
@@ -251,7 +251,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES | st.text(max_size=40), max_size=12).map("\n".join))
 def test_any_page_is_read_without_harm(page: str) -> None:
     """Blocks in any disorder: every config stands in the page where its name says."""
-    for one in pasted_configs.configs(scan(Source.text(page, "p"))):
+    for one in pasted_page.configs(scan(Source.text(page, "p"))):
         lines = one.data.decode("utf-8", "replace").split("\n")
         first = next(number for number, line in enumerate(lines) if line.strip())
         assert lines[first].strip() in page.split("\n")[first].replace("\r", "")

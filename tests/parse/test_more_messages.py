@@ -811,7 +811,7 @@ def test_what_only_speaks_of_memory_is_no_failure(line: str) -> None:
     assert reading(f"step 12 loss 1.25\n{line}\nbye\n").events == ()
 
 
-@for_each("name, length", sample(ENDINGS, 1500))
+@for_each("name, length", sample(ENDINGS, 700))
 def test_a_message_that_is_cut_has_no_figure_of_its_own(name: str, length: int) -> None:
     """A log may end anywhere: what is read of its last message is what the whole message says, or less."""
     text, _ = MESSAGES[name]

@@ -304,7 +304,7 @@ def test_every_role_is_judged_and_the_unknown_one_is_named() -> None:
 
 
 def test_the_typed_report_holds_it() -> None:
-    from diagnose.render.data.typed_report import Report
+    from diagnose.render.data.pydantic_report import Report
 
     for diagnosis in (lora(), lora(gpu=None), check([LORA.format(rows=1, length=512)], set={"parallel.tensor": "3"})):
         assert Report.of(diagnosis).to_dict() == diagnosis.to_dict()

@@ -301,7 +301,7 @@ def strange(text: str, data: st.DataObject) -> str:
     return text
 
 
-@settings(max_examples=examples(600), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.data())
 def test_every_edit_that_is_offered_works(data: st.DataObject) -> None:
     path: Path = data.draw(st.sampled_from(FILES))

@@ -14,7 +14,7 @@ from diagnose.decide.verdict import Judgement
 from diagnose.pipeline import explain
 from diagnose.plan.choose.evaluation import belied
 from diagnose.plan.edits.sentences import title_of
-from diagnose.plan.pricing import serving_costs
+from diagnose.plan.pricing import serving_price_words
 from diagnose.plan.pricing.candidate_values import value_for
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.saving import Saving, beyond
@@ -69,7 +69,7 @@ def test_a_server_is_priced_in_answers_and_throughput() -> None:
     ],
 )
 def test_an_engine_beside_a_trainer_is_no_server(facts: dict[str, str], serves: bool) -> None:
-    assert serving_costs.serves(job(**facts)) is serves
+    assert serving_price_words.serves(job(**facts)) is serves
 
 
 def test_the_engine_itself_says_what_would_fit() -> None:

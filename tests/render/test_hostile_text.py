@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import time
 from functools import cache
+from itertools import product
 
 import pytest
 from attacks import ATTACKS, FRAMES, MESSAGE, config, log
 from collected import for_each
+from sweep import sample
 
 from diagnose import explain
 from diagnose.diagnosis import Diagnosis
@@ -59,9 +61,8 @@ def test_no_form_of_the_answer_can_steer_its_reader(form: str, name: str) -> Non
         assert not re.search(r"(?<!\\)<(?:script|img)|!\[x\]\(|(?<!\\)\[y\]\(|@(?=everyone)", outside)
 
 
-@for_each("name", ATTACKS)
-@for_each("platform", PLATFORMS)
-def test_no_message_can_steer_its_channel(platform: Platform, name: str) -> None:
+@for_each("name, platform", sample(list(product(ATTACKS, PLATFORMS)), len(ATTACKS) + 1))
+def test_no_message_can_steer_its_channel(name: str, platform: Platform) -> None:
     text = chat(job(ATTACKS[name]), platform, "en").text
     assert not HARMFUL.search(text.replace("@\u200b", "@")) and "@everyone" not in text
 

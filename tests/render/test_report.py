@@ -18,7 +18,7 @@ from diagnose.catalogue import Model
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.facts import Fact, Witness
 from diagnose.phrases import Lang, same
-from diagnose.render.data.typed_report import Report, schema
+from diagnose.render.data.pydantic_report import Report, schema
 from diagnose.units import Size
 
 NOTHING = Verdict("none", None, None, same("nothing"), None)

@@ -32,7 +32,7 @@ from snapshots_made import (
 from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
 from diagnose.render import formats
-from diagnose.render.data.typed_report import Report
+from diagnose.render.data.pydantic_report import Report
 from diagnose.render.parts import card_bar, redaction
 from diagnose.render.parts.view import PLAIN
 from diagnose.scan.source import Source

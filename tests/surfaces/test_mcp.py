@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from serving import CONFIGS, LOG, Server, command, is_problem, post, serving
 from serving import SHORT as MESSAGE
 
-from diagnose.render.data.typed_report import Report, model
+from diagnose.render.data.pydantic_report import Report, model
 from diagnose.surfaces.server.json_text import without_lone_surrogates
 from diagnose.surfaces.server.typed_answers import Article, WhatIf
 from diagnose.surfaces.server.worker_pool import WorkerPool

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from serving import CONFIGS, LOG, PROBLEM, SHORT, Server, is_problem, post, reply
 
 from diagnose.pipeline import explain
-from diagnose.render.data.typed_report import Report
+from diagnose.render.data.pydantic_report import Report
 
 SECRET = "hf_" + "abcdefghijklmnopqrstuvwxyzABCDEFGH"
 

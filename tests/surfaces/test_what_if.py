@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_two_bars_and_what_differs(lang: Lang, words: tuple[str, ...]) -> None:
     """The longer bar fills the line; the edge of the card stands at the same column in both."""
     done = subprocess.run(
         [sys.executable, "-m", "diagnose", "what-if", str(CASE / "error.log"), *CONFIGS, "train.micro_batch_size=2", "--lang", lang],
-        capture_output=True, text=True, check=False, cwd=ROOT, env={"COLUMNS": "80", "PATH": "", "PYTHONUTF8": "1"},
+        capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"},
     )  # fmt: skip
     assert done.returncode == 1 and all(word in done.stdout for word in words), done.stdout + done.stderr
     bars = [line for line in done.stdout.splitlines() if line.startswith("  [")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.parse.model.reading import Reading
 
 #: Number of last echoed commands that are compared with those of a script.

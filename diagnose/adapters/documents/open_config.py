@@ -176,7 +176,7 @@ def _read_notebook(source: ConfigSource, blank: Input, kind: str | None, text: s
 
 
 def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
-    from diagnose.adapters.documents import argument_lists
+    from diagnose.adapters.documents import manifest_commands
     from diagnose.adapters.launch import launch_command
     from diagnose.adapters.shell import makefile
 
@@ -185,8 +185,8 @@ def _read_commands(source: ConfigSource, blank: Input, kind: str | None, text: s
         recipes = tuple(launch for chars in rules.recipes() for launch in launch_command.text_launches(chars, rules.env))
         return OpenDocument(source, blank, "shell", kind or "shell", text, launches=recipes)
     launches, reader = launch_command.read_script(text)
-    launches = [*launches, *argument_lists.unused_arrays(reader.variables.values(), launches, text)]
-    document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(argument_lists.join_option_lines(launches)))
+    launches = [*launches, *manifest_commands.unused_arrays(reader.variables.values(), launches, text)]
+    document = OpenDocument(source, blank, "shell", kind or "shell", text, launches=tuple(manifest_commands.join_option_lines(launches)))
     document.is_script, document.is_closed = True, reader.is_closed
     document.inside = _heredoc_configs(source, text, reader.files)
     document.notices = (
@@ -206,7 +206,7 @@ def _joined_words(name: str, text: str, backslashes: Sequence[int]) -> Iterator[
 
 def _list_launches(text: str) -> tuple[Launch, ...]:
     """Launches in the argument lists and command texts of a YAML or JSON text."""
-    from diagnose.adapters.documents.argument_lists import parse_data_lists
+    from diagnose.adapters.documents.manifest_commands import parse_data_lists
 
     return tuple(parse_data_lists(text))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.formats import yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Table

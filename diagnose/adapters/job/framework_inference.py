@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument
-from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import ambiguous_kinds

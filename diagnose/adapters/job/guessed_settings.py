@@ -9,8 +9,8 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from diagnose import rule_files
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument
-from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf, Places, Unreadable, name_of
 from diagnose.adapters.formats.settings import Document, Entry, Form
 from diagnose.adapters.job.command_layers import option_leaves

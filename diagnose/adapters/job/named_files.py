@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
-from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_BYTES, name_of
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.job import config_layers

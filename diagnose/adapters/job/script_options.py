@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.started_programs import StartedProgram
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.formats.config_value import YES, Leaf, name_of
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.translate.config_part import Part

@@ -216,7 +216,7 @@ def _unify(pattern: ast.AST, node: ast.AST, bound: Bindings) -> bool:
         if name == "_":
             return True
         known = bound.setdefault(name, node)
-        return known is node or ast.unparse(known) == ast.unparse(node)
+        return known is node or _reads_alike(known, node)
     if type(pattern) is not type(node):
         return False
     if isinstance(pattern, ast.Call):
@@ -228,6 +228,13 @@ def _unify(pattern: ast.AST, node: ast.AST, bound: Bindings) -> bool:
         if not _unify_field(getattr(pattern, field, None), getattr(node, field, None), bound):
             return False
     return True
+
+
+def _reads_alike(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two expressions are written alike. Names, the most frequent, are compared without writing them out."""
+    if type(one) is not type(other):
+        return False
+    return one.id == other.id if isinstance(one, ast.Name) and isinstance(other, ast.Name) else ast.unparse(one) == ast.unparse(other)
 
 
 def _unify_field(own: object, other: object, bound: Bindings) -> bool:

@@ -20,7 +20,7 @@ from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
 from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
-from diagnose.budget.model.allocator import Allocator, allocators, block, is_ambiguous_block
+from diagnose.budget.model.block_rounding import Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, Span, formula
 from diagnose.budget.model.job_roles import engine_role, roles
 from diagnose.budget.model.ledger import Attribution, Ledger

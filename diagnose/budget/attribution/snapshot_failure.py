@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from diagnose.budget.attribution.request_tensor import attribute
 from diagnose.budget.attribution.tensor_candidate import SNAPSHOT_REQUEST
-from diagnose.budget.model.allocator import allocators, block, prints_as
+from diagnose.budget.model.block_rounding import allocators, block, prints_as
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases

@@ -10,7 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from diagnose.budget.attribution.tensor_table import Tensor, tensors
-from diagnose.budget.model.allocator import Allocator, prints_as, window
+from diagnose.budget.model.block_rounding import Allocator, prints_as, window
 from diagnose.budget.model.formulas import Formula, Number, Span, formula
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, families
 from diagnose.budget.attribution.tensor_table import Tensor, printed_tensors
-from diagnose.budget.model.allocator import allocators, is_ambiguous_block, prints_as
+from diagnose.budget.model.block_rounding import allocators, is_ambiguous_block, prints_as
 from diagnose.budget.model.ledger import Attribution
 from diagnose.phrases import Text, phrase, same
 

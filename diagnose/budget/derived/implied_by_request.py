@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.budget.model.allocator import POWERS, Allocator, block
+from diagnose.budget.model.block_rounding import POWERS, Allocator, block
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.job_roles import roles
 from diagnose.budget.model.ledger import Attribution

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
-from diagnose.catalogue.shape import Uneven
+from diagnose.catalogue.parameter_count import Uneven
 from diagnose.facts import FactBook
 from diagnose.traits import traits_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from diagnose.budget.model.allocator import prints_as
+from diagnose.budget.model.block_rounding import prints_as
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.loss_table import Block
 from diagnose.budget.model.role_setup import Setup

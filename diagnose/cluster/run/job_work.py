@@ -22,14 +22,14 @@ from diagnose.cluster.store.digests import digest
 from diagnose.cluster.store.group_fingerprint import fingerprint
 from diagnose.cluster.store.result import EventRow, InputFault, Result, crashed_result, unread_result
 from diagnose.errors import UserError
-from diagnose.inputs.materials import as_config, convert_each
+from diagnose.inputs.caller_arguments import as_config, convert_each
 from diagnose.phrases import Text, phrase
 from diagnose.pipeline import diagnose, read
 from diagnose.render.parts import redaction
 
 if TYPE_CHECKING:
     from diagnose.diagnosis import Diagnosis
-    from diagnose.inputs.materials import Material
+    from diagnose.inputs.caller_arguments import Material
     from diagnose.parse.model.event import Event
 
 #: Asks whether this job is to make the diagnosis of a key; if not, another job has made it or is making it.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.cluster.find.job import Job
-from diagnose.inputs.materials import options
+from diagnose.inputs.caller_arguments import options
 from diagnose.phrases import Lang
 from diagnose.version import __version__
 

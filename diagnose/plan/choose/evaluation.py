@@ -31,7 +31,7 @@ from diagnose.plan.edits.sentences import (
     why_without_figures,
 )
 from diagnose.plan.patch.patching import commands_edited_alike
-from diagnose.plan.pricing import larger_cards, serving_costs
+from diagnose.plan.pricing import larger_cards, serving_price_words
 from diagnose.plan.pricing.candidate_values import ACCUMULATION, CAPACITY, WORLD, candidates, changes_of, with_companions
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.fit import fits as sized
@@ -287,7 +287,7 @@ def offered(
             rule.speed,
             rule.effort,
             host if host and host.bytes > 0 else None,
-            serving_costs.price(rule, job),
+            serving_price_words.price(rule, job),
         ),
         edits=edits,
         env=env,

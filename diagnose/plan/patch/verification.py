@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from diagnose.adapters import config_reader
+from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
-from diagnose.adapters.documents.started_programs import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf, Places, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document
 from diagnose.adapters.job.command_layers import option_leaves

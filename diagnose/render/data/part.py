@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     class Part(BaseModel):
-        """What a type checker sees of a part: the model that `typed_report` makes of it."""
+        """What a type checker sees of a part: the model that `pydantic_report` makes of it."""
 
         @classmethod
         def of(cls, value: object, lang: Lang = "en") -> Self: ...
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
 
     class Part:
-        """The base of every part. One may be made of its values by name; `typed_report` makes a pydantic model of its declaration."""
+        """The base of every part. One may be made of its values by name; `pydantic_report` makes a pydantic model of its declaration."""
 
         def __init__(self, **values):
             vars(self).update(values)

@@ -304,7 +304,7 @@ def mcp(
 
 @command("schema")
 def schema() -> None:
-    from diagnose.render.data.typed_report import schema
+    from diagnose.render.data.pydantic_report import schema
 
     _end(None, lambda: say(schema()))
 

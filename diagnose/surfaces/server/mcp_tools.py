@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from diagnose.errors import UserError
 from diagnose.phrases import Lang
-from diagnose.render.data.typed_report import Report, model
+from diagnose.render.data.pydantic_report import Report, model
 from diagnose.surfaces.server import rule_lookup
 from diagnose.surfaces.server.brief_report import Brief, brief
 from diagnose.surfaces.server.kept_jobs import KeptJobs

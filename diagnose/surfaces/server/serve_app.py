@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
-from diagnose.render.data.typed_report import Report, model
+from diagnose.render.data.pydantic_report import Report, model
 from diagnose.surfaces.server import rule_lookup
 from diagnose.surfaces.server.question import Answer, Question
 from diagnose.surfaces.server.serve_limits import (

@@ -11,7 +11,7 @@ from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
-from diagnose.inputs.pasted_configs import is_config
+from diagnose.inputs.pasted_page import is_config
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.render.data.part import mapping

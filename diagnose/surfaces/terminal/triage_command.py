@@ -20,7 +20,7 @@ from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Engine, Run, RunPlan
 from diagnose.cluster.store.result_store import Store
 from diagnose.errors import UserError
-from diagnose.inputs.materials import as_config
+from diagnose.inputs.caller_arguments import as_config
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.surfaces.terminal import answer_command, console, path_arguments
 from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions

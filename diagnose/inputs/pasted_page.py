@@ -11,12 +11,12 @@ from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
+from diagnose.adapters.documents.framework_of_command import identify_programs
 from diagnose.adapters.documents.open_config import open_document
-from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.facts import Notice, Witness, require_declared
-from diagnose.inputs.materials import as_config, convert_each
+from diagnose.inputs.caller_arguments import as_config, convert_each
 from diagnose.parse.text.decoding import strip_markup
 from diagnose.phrases import phrase
 from diagnose.scan import job_folder
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from diagnose.adapters.documents.open_config import OpenDocument
-    from diagnose.inputs.materials import Material
+    from diagnose.inputs.caller_arguments import Material
     from diagnose.parse.model.reading import Reading
     from diagnose.scan.log_scan import Scanned
 

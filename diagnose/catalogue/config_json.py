@@ -9,7 +9,7 @@ from typing import Any
 from diagnose import rule_files
 from diagnose.catalogue.dimension_keys import OTHER_LAYERS, SPELLINGS, number
 from diagnose.catalogue.entries import shape_of
-from diagnose.catalogue.shape import Model
+from diagnose.catalogue.parameter_count import Model
 from diagnose.errors import user_error
 
 NEEDED = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")

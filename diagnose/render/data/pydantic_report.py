@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from diagnose.diagnosis import Json
 from diagnose.phrases import Lang
-from diagnose.render.data import part, sections
+from diagnose.render.data import part, report_schema
 
 
 class TypedPart(BaseModel):
@@ -65,9 +65,9 @@ def _typed(hint: Any) -> Any:
 
 
 if TYPE_CHECKING:
-    from diagnose.render.data.sections import Report as Report
+    from diagnose.render.data.report_schema import Report as Report
 else:
-    Report = model(sections.Report)
+    Report = model(report_schema.Report)
 
 
 def schema() -> str:
