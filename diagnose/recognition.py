@@ -20,7 +20,8 @@ ROLES = {"critic.model": "critic.shape", "reward.model": "reward.shape", "teache
 QUANTISED = (
     (re.compile(r"bnb[-_]4bit|4bit[-_]bnb|[-_]qnf4", re.IGNORECASE), "nf4"),
     (re.compile(r"(?:gptq|awq).{0,12}int8|[-_](?:bnb[-_])?8bit\b", re.IGNORECASE), "other"),
-    (re.compile(r"[-_]gptq\b", re.IGNORECASE), "gptq"),
+    (re.compile(r"[-_](?:fp8|w8a8)\b", re.IGNORECASE), "fp8"),
+    (re.compile(r"[-_](?:gptq|int4)\b|[-_.]w4a16\b", re.IGNORECASE), "gptq"),
     (re.compile(r"[-_]awq\b", re.IGNORECASE), "awq"),
 )
 #: Names of copies that somebody has turned into 16 bits.

@@ -15,7 +15,8 @@ from diagnose.catalogue.parameter_count import Model
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)
 _STORAGE_SUFFIX = (
-    r"-(?:unsloth|bnb|bnb-?[48]bit|[48]bit|gptq|int[48]|gptq-int[48]|awq|gguf|fp8|bf16|hf|ms)$"
+    r"-(?:unsloth|bnb|bnb-?[48]bit|[48]bit|gptq|int[48]|gptq-int[48]|awq|gguf|fp8|fp8-dynamic|nvfp4|mxfp4|quantized|bf16|hf|ms)$"
+    r"|[-.]w\d{1,2}a\d{1,2}$"
     r"|(?:[-.](?:i?q\d(?:_[a-z0-9]{1,4}){0,3}|f16|bf16|f32))?\.gguf$"
 )
 #: A size in a model's name, behind a number of experts (`8x7B`); not that of the experts that a token sees (`-A10B`).
@@ -23,6 +24,8 @@ _SIZE = r"(?<![0-9.])(?<!-[AEae])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,2})?)([bBmM])(
 #: How many folders of a path, from its end, may name the model.
 _NEAREST_FOLDERS = 3
 _TUNING_SUFFIX = r"-(?:instruct|chat|it|base)$"
+#: What people leave out of a name that says enough without it: a release behind the size, a date, the experts of a named model.
+_RELEASE_SUFFIX = r"(?<=\db)-v\d(?:\.\d)?$|(?<=\db)-a\d{1,3}b$|-2[345]\d\d$|-\d{1,3}b-\d{1,3}e$"
 #: Suffixes that users append to the names of models they trained, with an optional number.
 _USER_SUFFIX = (
     r"-(?:(?:full-?|q?lora-?)?(?:sft|dpo|kto|orpo|ppo|grpo|rm|pt|ft)|q?lora|full|merged?|(?:fine-?)?tuned?|finetune|local|new|final)"
@@ -49,6 +52,8 @@ def model(path: str) -> Model | None:
     number = next((index["names"][name] for name in spellings if name in index["names"]), None)
     if number is None:
         number = next((index["plain"][name] for text in spellings for name in _informal_spellings(text) if name in index["plain"]), None)
+    if number is None:
+        number = next((index["short"][name] for text in spellings for name in _informal_spellings(text) if name in index["short"]), None)
     if number is None:
         return None
     return shape_of(*json.loads(index["entries"][number]))
@@ -168,11 +173,12 @@ def _index() -> Any:
 
 def build_index() -> dict[str, Any]:
     """Build the lookup tables, which are kept on disk. `names`: each unambiguous spelling -> its number in `entries`; `plain`: the same for
-    names with normalized separators; `owners`: their organisations; `entries`: JSON texts of an entry and its family's traits (texts, since
+    names with normalized separators; `short`: the first of each name without its release; `owners`: their organisations; `entries`: JSON texts of an entry and its family's traits (texts, since
     only one of them is decoded); `vocabularies`: vocabulary sizes by family."""
     exact: dict[str, int] = {}
     shortened: dict[str, int | None] = {}
     normalized: dict[str, int | None] = {}
+    short: dict[str, int] = {}
     entries: list[str] = []
     for table in rule_files.table("models").values():
         traits = {key: value for key, value in table.items() if key != "models"}
@@ -185,9 +191,12 @@ def build_index() -> dict[str, Any]:
                     shortened[name] = number if shortened.get(name, number) == number else None
                     spelling = _normalize_separators(name)
                     normalized[spelling] = number if normalized.get(spelling, number) == number else None
+                    for unreleased in _without_endings(re.sub(_RELEASE_SUFFIX, "", name)):
+                        short.setdefault(_normalize_separators(unreleased), number)
     return {
         "names": {name: number for name, number in (shortened | exact).items() if number is not None},
         "plain": {name: number for name, number in normalized.items() if number is not None},
+        "short": short,
         "owners": sorted({alias.lower().partition("/")[0] for alias in exact if "/" in alias}),
         "entries": entries,
         "vocabularies": {

@@ -33,7 +33,7 @@ def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]
     if any(not verdict.also_true and verdict.rule not in last for verdict in standing):
         standing = [verdict for verdict in standing if verdict.rule not in last]
     ordered = sorted(standing, key=lambda verdict: (*_rank(verdict, shortage), *_alike(verdict)))
-    return _merged(sorted(_settled(ordered, shortage), key=lambda verdict: verdict.rule in last))
+    return _merged(sorted(_settled(ordered, shortage), key=lambda verdict: verdict.rule in last), yields_to)
 
 
 def _hedged(verdict: Verdict) -> Verdict:
@@ -78,13 +78,24 @@ def _alike(verdict: Verdict) -> tuple[int, int, str, str]:
     return -_bytes(verdict), -len(verdict.evidence), verdict.deciding, verdict.title.en
 
 
-def _merged(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """One verdict per cause: the best ranked, with the witnesses and remedies of the others added."""
+def _merged(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]) -> list[Verdict]:
+    """One verdict per cause: the best ranked, with the witnesses and remedies of the others added. A certain rule that yields to a likely one
+    of its own cause lends it the certainty of the cause: that host RAM ran out is certain, that weights filled it is the likely account."""
     merged: dict[str, Verdict] = {}
     for verdict in verdicts:
         merged_verdict = merged.get(verdict.cause)
-        merged[verdict.cause] = verdict if merged_verdict is None else _joined(merged_verdict, verdict)
+        if merged_verdict is None:
+            merged[verdict.cause] = verdict
+        elif not verdict.also_true and not merged_verdict.also_true and _gives_way(merged_verdict, verdict, yields_to):
+            merged[verdict.cause] = replace(_joined(verdict, merged_verdict), outcome=merged_verdict.outcome)
+        else:
+            merged[verdict.cause] = _joined(merged_verdict, verdict)
     return list(merged.values())
+
+
+def _gives_way(general: Verdict, account: Verdict, yields_to: Mapping[str, tuple[str, ...]]) -> bool:
+    to = yields_to.get(general.rule, ())
+    return account.outcome == "likely" and (account.rule in to or account.cause in to)
 
 
 def _joined(best: Verdict, further: Verdict) -> Verdict:

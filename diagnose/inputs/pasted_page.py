@@ -85,6 +85,10 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
+#: Words that join others in a sentence: beside them, and without an option, the name of a program is no command.
+_JOINING = re.compile(
+    r"\s(?:on|with|and|for|is|the|when|fails?|crash\w{0,4}|using|my|runs?|but|of|in|after|works?|does|gives)(?=[\s:,.]|$)"
+)
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
@@ -289,7 +293,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
 def _end_of_command(lines: Sequence[str], index: int) -> int:
     """The end of the command that begins at this line, with the options below it, between which Markdown may put blank lines; 0: none."""
     command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]))
-    if command is None:
+    if command is None or (_JOINING.search(lines[index], 0, LINE) and not re.search(r"\s-", lines[index][:LINE])):
         return 0
     end = index + 1 + command[0].count("\n")
     while end < len(lines):
@@ -526,10 +530,11 @@ def select_configs(
     texts = [command.text for command in reading.commands]
     texts += [config.text for config in configs] + [open_document(source).text for source in sources]
 
-    def rank(config: OpenDocument) -> tuple[bool, bool]:
-        """Configs that a text names come first, options that somebody quotes without their program last."""
+    def rank(config: OpenDocument) -> tuple[bool, bool, bool]:
+        """Configs that a text names come first; after the others commands without an option, then options without their program."""
         quoted = bool(config.launches) and not any(launch.program for launch in config.launches)
-        return not any(Path(config.source.name).name in text for text in texts), quoted
+        bare = bool(config.launches) and not any(launch.flags for launch in config.launches)
+        return not any(Path(config.source.name).name in text for text in texts), quoted, bare
 
     configs.sort(key=rank)
     selected: list[ConfigSource] = []

@@ -121,9 +121,21 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):
-        facts = _of_engine(facts) if "rollout.engine" in names else [fact for fact in facts if fact.name != "model.path"]
+        facts = _of_engine(facts) if "rollout.engine" in names else _with_one_model(facts)
     facts, refuted = _without_refuted(facts, reading)
     return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
+
+
+def _with_one_model(facts: Iterable[Fact]) -> list[Fact]:
+    """The facts of a page that does not say what its job trains: the model it names is the job's where it names no other."""
+    held = list(facts)
+    named = {
+        str(catalogue.model(path)) if catalogue.model(path) else path
+        for fact in held
+        if fact.name == "model.path"
+        for path in [str(fact.value)]
+    }
+    return held if len(named) == 1 else [fact for fact in held if fact.name != "model.path"]
 
 
 def _of_engine(facts: Iterable[Fact]) -> list[Fact]:

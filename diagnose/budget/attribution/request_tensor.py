@@ -389,7 +389,7 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         padded=candidate.tensor.solve == "p",
         width=candidate.tensor.width(candidate.symbols),
         against=candidate.against,
-        lowered_by=levers(candidate, job, _rows_knob(job, request.event, scoring)),
+        lowered_by=dict(candidate.tensor.lowered) or levers(candidate, job, _rows_knob(job, request.event, scoring)),
         avoided_by=candidate.tensor.avoided,
         kept_by_layers=candidate.tensor.kept and not scoring and is_kept_for_backward(job, request.event),
         scoring=scoring and luck < PASS_BAR,

@@ -73,6 +73,8 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     silent = word is not None and "train.finetuning" not in book
     tuning_facts = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
     params = book.count("model.total_params") or book.count("model.least_params")
+    if params:
+        tuning_facts.append(derived_fact("model.weights_in_16_bits", Size.exactly(2 * params), f"2 bytes * {params:,} parameters"))
     if params and (word or book.word("train.finetuning")) in (None, "full"):
         whole = Size.exactly(ADAM * params)
         tuning_facts.append(derived_fact("model.full_states", whole, f"{ADAM} bytes * {params:,} parameters"))
