@@ -79,8 +79,8 @@ def _alike(verdict: Verdict) -> tuple[int, int, str, str]:
 
 
 def _merged(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]) -> list[Verdict]:
-    """One verdict per cause: the best ranked, with the witnesses and remedies of the others added. A certain rule that yields to a likely one
-    of its own cause lends it the certainty of the cause: that host RAM ran out is certain, that weights filled it is the likely account."""
+    """One verdict per cause: the best ranked, with the witnesses and remedies of the others added. A certain rule that yields to a
+    likely one of its own cause lends it the certainty of the cause: that host RAM ran out is certain, by what is the likely account."""
     merged: dict[str, Verdict] = {}
     for verdict in verdicts:
         merged_verdict = merged.get(verdict.cause)

@@ -40,8 +40,8 @@ class Tensor:
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
     none); `printed`, `says`, `equals`, `memory`: of a tensor that the log itself tells of; `avoided`: knobs that do without such a tensor;
-    `lowered`: those that lower one, with their powers, where its formula does not tell them; `framed`: only where a frame shows it; `kept`: every layer keeps
-    one for its backward pass."""
+    `lowered`: those that lower one, with their powers, where its formula does not tell them; `framed`: only where a
+    frame shows it; `kept`: every layer keeps one for its backward pass."""
 
     key: str
     group: str
