@@ -174,7 +174,8 @@ def _index() -> Any:
 def build_index() -> dict[str, Any]:
     """Build the lookup tables, which are kept on disk. `names`: each unambiguous spelling -> its number in `entries`; `plain`: the same for
     names with normalized separators; `short`: the first of each name without its release; `owners`: their organisations;
-    `entries`: JSON texts of an entry and its family's traits (texts, since only one of them is decoded); `vocabularies`: vocabulary sizes by family."""
+    `entries`: JSON texts of an entry and its family's traits (texts, since only one of them is decoded);
+    `vocabularies`: vocabulary sizes by family."""
     exact: dict[str, int] = {}
     shortened: dict[str, int | None] = {}
     normalized: dict[str, int | None] = {}
