@@ -53,11 +53,12 @@ MOST_PROGRAMS = 64
 MOST_COMMANDS = 128
 
 
-def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> Settings:
+def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook, *, with_code: bool = True) -> Settings:
     """All settings of a job: values of configs with their keys, defaults of frameworks, notices, and documents to edit.
 
     `book` holds the facts from options and log; it is not changed. Commands echoed in the log are read too, with the log as
-    origin. Nothing in a config raises: an unusable one has a notice.
+    origin. Nothing in a config raises: an unusable one has a notice. `with_code`: also what scripts show beside their settings, which no
+    edit of a setting changes.
     """
     documents = [open_document(source) for source in configs]
     documents += [inner for document in documents for inner in document.inside]
@@ -92,7 +93,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook) -> S
         *_framework_facts(parts, documents),
         *run_facts(programs),
         *script_facts(documents),
-        *code_facts(documents, reading),
+        *(code_facts(documents, reading) if with_code else ()),
         *cut_off_facts,
         *late_facts,
         _given_fact(parts),

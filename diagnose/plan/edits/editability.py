@@ -147,5 +147,5 @@ def _read_files(texts: Mapping[str, str], stated: FactBook) -> dict[str, Value]:
     """The settings that the adapters read from these texts."""
     sources = [ConfigSource(name, text.encode(errors="replace")) for name, text in texts.items()]
     book = FactBook(stated)
-    book.learn(config_reader.read(sources, Reading(), FactBook(stated)).facts)
+    book.learn(config_reader.read(sources, Reading(), FactBook(stated), with_code=False).facts)
     return {fact.name: book.value(fact.name) for fact in book if not fact.name.startswith("config.")}

@@ -64,7 +64,7 @@ class EditCheck:
         new = patching.texts(self._documents, edits)
         whole = {document.name: document.outer or document.text for document in self._documents}
         sources = [ConfigSource(name, _encode(text)) for name, text in {**whole, **new}.items()]
-        settings = config_reader.read(sources, Reading(), FactBook())
+        settings = config_reader.read(sources, Reading(), FactBook(), with_code=False)
         edited = {(edit.target, name) for edit in edits for name in _names(edit.renamed or edit.key)}
         entries = [(document.name, entry) for document in (*self._documents, *settings.documents) for entry in document.entries]
         turned = {knob for name, entry in entries if (name, name_of(entry.key)) in edited for knob in entry.knobs}
