@@ -57,6 +57,8 @@ class Traits:
     keeps_16_bit_beside_quantized: bool = False  # no prepare_model_for_kbit_training: weights beside a quantised base stay in 16 bits
     unprepared: Releases | None = None  # ... in these releases of its own, whose adapters are 16 bits, too
     unprepared_pairs: Releases | None = None  # ... where it trains on pairs
+    unties_head: bool = False  # the output head is a matrix of its own even where the checkpoint ties it to the embedding
+    quantizes_through_half: bool = False  # 4-bit weights are quantised from fp16, and dequantised to fp16 before they are cast
     quantizes_head: bool = False  # the output head is quantised as well
     freezes_vision: bool = False  # vision tower and projector are frozen unless told otherwise
     ranks_adalora: bool = False  # its trainer has AdaLoRA rank the parameters after every step

@@ -166,6 +166,9 @@ COUNTS = (
     *("batch", "seq_len", "tokens", "rows", "num_experts", "experts_per_token", "tensor_parallel", "total_params"),
 )
 
+#: Terms of the micro batch before, which is shorter where the length is that of the longest row of the data.
+BEFORE = ("quantised_inputs_before", "logits_returned")
+
 #: Frameworks, each with a first number of its releases, that pack whole samples of a batch into rows of up to the length, and leave the
 #: rest empty (swift 2 llm/utils/dataset ConstantLengthDataset.calculate_matched_group: bins of the package binpacking). From swift 3 on
 #: bins are made of many samples (dataset/packing.py), and next to full.

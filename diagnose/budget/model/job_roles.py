@@ -3,7 +3,7 @@ and engine, which may share cards and processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diagnose import families
 from diagnose.budget.model.software_table import table
@@ -54,7 +54,7 @@ class Role:
 
 def roles(book: FactBook) -> tuple[Role, ...]:
     """The roles of this job, the one that failed first."""
-    policy = book.shape("model.shape")
+    policy = _untied(book.shape("model.shape"), book)
     if _only_serves(book):
         return (_serving_role(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
@@ -68,6 +68,13 @@ def roles(book: FactBook) -> tuple[Role, ...]:
     if failed == "engine" and book.word("rollout.placement") == "separate" and all(role.name != failed for role in candidates):
         return (_serving_role(book, policy), *candidates)  # what the trainer holds is on other cards
     return tuple(sorted(candidates, key=lambda role: role.name != failed))
+
+
+def _untied(model: Model | None, book: FactBook) -> Model | None:
+    """The model with an output head of its own, where the framework builds one whatever the checkpoint ties."""
+    if model is None or not model.tied or not traits_of(book.word("train.framework")).unties_head:
+        return model
+    return replace(model, tied=False, params=model.params + model.V * model.h)
 
 
 def book_of_role(book: FactBook, role: Role) -> FactBook:

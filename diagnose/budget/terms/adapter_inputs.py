@@ -87,6 +87,31 @@ def kept_despite_checkpoints(job: Setup) -> list[Term]:
     return [job.term("quantised_inputs", "activations", f"2*({reads} + q + f)*L*T", source=source)]
 
 
+LOOP = "the loop's own reference to its logits"
+
+
+def of_last_micro_batch(job: Setup) -> list[Term]:
+    """Inputs of 4-bit linears of the micro batch before, 2*(2*h + q + f)*L*T bytes, and its logits beside the new ones: a loop that holds
+    what the model returned holds the graph behind it, and with it what nodes keep as attributes, until the next forward pass returns. The
+    rows before may have been short: from 0."""
+    held = job.traits.holds_outputs and job.checkpointing == "disabled" and job.trainable.lora and _keeps_quantised_inputs(job)
+    if not held or not job.knows("h", "q", "f", "L", "T", "V"):
+        return []
+    inputs, source = (
+        f"({'h' if count_inputs(job.model) == 1 else '2*h'} + q + f)*L*T",
+        "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors",
+    )
+    if job.book.switch("train.packing"):
+        return [
+            job.term("quantised_inputs_before", "activations", f"2*{inputs}", source=source),
+            job.term("logits_returned", "logits", "10*T*V", source=LOOP),
+        ]
+    return [
+        job.term("quantised_inputs_before", "activations", inputs, low=f"0*{inputs}", high=f"2*{inputs}", source=source),
+        job.term("logits_returned", "logits", "8*T*V", low="6*T*V", high="10*T*V", source=LOOP),
+    ]
+
+
 def _padded_outputs(job: Setup, how: Mode) -> str:
     """Outputs of adapters on some of q, k and v, where these are one matrix: they are copied into a tensor of full width, and backward
     keeps them."""
