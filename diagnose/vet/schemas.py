@@ -1327,6 +1327,8 @@ class Quantization(Row):
     each: float
     upcast: bool = True
     remade: bool = False
+    experts: bool = False
+    pads: list[int] = []
     source: str
 
 
@@ -1360,6 +1362,45 @@ class Outside(Row):
 class EngineTokens(Row):
     default: int
     source: str
+
+
+class SamplerWidth(Row):
+    sorts: int
+    newer: int
+    since: str
+
+
+class EarlierEngine(Row):
+    before: str
+    by_card: list[list[int | str]]
+
+
+class Reserves(Row):
+    constant: float
+    per_token: float
+    per_sequence: float
+    per_rank: float
+    large: float
+    least_of_large: float
+
+
+class EnginePlan(Row):
+    share: float | None = None
+    profiles: bool
+    by_card: list[list[int | str]]
+    earlier: EarlierEngine | None = None
+    sampler: SamplerWidth | None = None
+    graphs: int = 0
+    reserves: Reserves | None = None
+    source: str
+
+
+class EnginePlans(Row):
+    vllm: EnginePlan
+    sglang: EnginePlan
+    cache_source: str
+    stored: dict[str, str]
+    windows: dict[str, list[int]]
 
 
 class InOne(Row):
@@ -1408,6 +1449,7 @@ class Ledger(Row):
     deepspeed_host: DeepSpeedHost
     outside: Outside
     engine_tokens: EngineTokens
+    engines: EnginePlans
     in_one: InOne
     suppositions: list[Supposition]
     pairs: list[str]

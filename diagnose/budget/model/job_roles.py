@@ -150,7 +150,10 @@ def _only_serves(book: FactBook) -> bool:
 
 
 def _serving_role(book: FactBook, model: Model | None) -> Role:
-    """The engine as the only role. Without a model, hence without a price, unless its weights are known to be in 16 bits."""
+    """The engine as the only role. Of one that failed without a model, hence without a price, unless its weights are known to be in 16
+    bits; one that has not run yet knows how its weights are stored (`engine_budget`)."""
+    if "log.phase" not in book and book.word("log.family") is None:
+        return engine_role(book, model)
     said = (book.word("rollout.quantization"), book.word("model.quantization"))
     plain = book.word("rollout.dtype") in ("fp16", "bf16") and all(word in (None, "none") for word in said)
     return engine_role(book, model if plain else None)
