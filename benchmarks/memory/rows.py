@@ -19,6 +19,7 @@ from memory.words import (
     OF_THE_FIGURE,
     OF_THE_SOURCE,
     OF_TRANSFORMERS,
+    OFFLOADED_STAGES,
     ON_ENGINE,
     POSSIBLE,
     POSSIBLE_BY_STAGE,
@@ -112,6 +113,7 @@ def read(row: Row) -> Reading:
         | _images(shape, values)
         | POSSIBLE_BY_STAGE.get(str(values.get("train.stage")), {})
         | {"version.transformers": RELEASES}
+        | ({"zero.stage": OFFLOADED_STAGES} if values.get("zero.offload_optimizer") not in (None, "none") else {})
         | (POSSIBLE_FOR_ADAPTERS if values.get("train.finetuning") == "lora" else {})
     )
     if lacking := [name for name in open_knobs if name not in possible]:

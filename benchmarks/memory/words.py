@@ -76,6 +76,9 @@ POSSIBLE: dict[str, tuple[Any, ...]] = {
     "zero.stage": (0, 2, 3),
 }
 
+#: The stages that DeepSpeed offloads an optimizer in (runtime/zero/config.py).
+OFFLOADED_STAGES = (2, 3)
+
 #: The same by the stage of the run: what trainers of preferences and rollouts do where they are told nothing (rules/frameworks).
 POSSIBLE_BY_STAGE: dict[str, dict[str, tuple[Any, ...]]] = {
     stage: {"train.ref_model": ("copy", "none")} for stage in ("dpo", "kto", "ppo", "grpo", "gkd")
@@ -223,6 +226,8 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/modelscope/ms-swift/blob/main/examples/train/cached_dataset/dpo.sh": {
         None: {"parallel.tensor": 4, "parallel.pipeline": 2, "parallel.expert": 4, "parallel.expert_tensor": 1},
     },
+    # benchmarks/benchmark_low_bit_adam.py get_dloader: RandomResizedCrop(224)
+    "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md": {None: {"data.image_pixels": 224 * 224}},
     # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
     "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
         None: {"train.gradient_accumulation": 1, "train.compile": True},
@@ -236,6 +241,8 @@ MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
     "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md*": {
         "train.loss_kernel": ("compiled", "none")
     },
+    # benchmarks/benchmark_low_bit_adam.py OPTIM_MAP: AdamW is fused
+    "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md*": {"train.optimizer": ("adam", "adamw_fused")},
     # fixtures/pending/google__gemma-4-E2B-it@NVIDIA-A100-SXM4-40GB.pinned.json itself names the modules of its adapters
     "https://github.com/AgileRL/AgileRL *.pinned.json*": {"lora.targets": ("all_linear", ["q_proj", "k_proj", "v_proj", "o_proj"])},
 }
