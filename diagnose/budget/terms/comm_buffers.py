@@ -146,8 +146,8 @@ def _fsdp_units(job: Setup) -> list[Term]:
 
 def whole_gradients(job: Setup) -> list[Term]:
     """Unsharded gradients under FSDP's no_sync, 2*P bytes (LoRA: 4*Pt): micro batches before the last of a step add theirs up without
-    reducing; before 1.11 accelerate had no such thing for FSDP2. A pipeline reduces with its last micro batch, and FSDP2 adds up in the type it reduces in. One process alone does not reduce,
-    and an update within backward leaves nothing to add up."""
+    reducing; before 1.11 accelerate had no such thing for FSDP2. A pipeline reduces with its last micro batch, and FSDP2 adds up in the
+    type it reduces in. One process alone does not reduce, and an update within backward leaves nothing to add up."""
     if job.values.get("N") == 1 or steps_in_backward(job):
         return []
     if job.traits.gathered_in_pipeline and job.sharding.pipeline > 1 and job.sharding.scheme.startswith("fsdp") and job.knows("P"):
