@@ -136,14 +136,14 @@ FACTS: dict[str, Rule] = {
     "adapter_targets": MINOR,
     "adapters_resident": Rule("lora.resident", (1,), minor=True),
     "experts_adapted": MINOR,  # in the targets
-    "fully_trained": Rule(),
+    "fully_trained": Rule("lora.modules_to_save"),
     "trainable_layers": Rule("train.trainable_layers"),
     "new_blocks": Rule("train.trainable_layers"),
     "prefix_length": Rule(),
     "trainable_params": Rule("model.trainable_params"),
     "total_params": Rule("model.total_params"),
     "lora_kernels": Rule("lora.kernels", minor=True),
-    "extra_models": Rule(),
+    "extra_models": Rule("", (["teacher"],)),  # a teacher is refused where its source does not name it (rows.read)
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
     "task": Rule("model.head"),
     "generates_for_eval": Rule("eval.generates"),
@@ -228,6 +228,12 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     },
     # benchmarks/benchmark_low_bit_adam.py get_dloader: RandomResizedCrop(224)
     "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md": {None: {"data.image_pixels": 224 * 224}},
+    # the scripts themselves: --teacher_model
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/rlhf/gkd/think_model.sh": {None: {"teacher.model": "Qwen/Qwen3-8B"}},
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/rlhf/gkd/": {None: {"teacher.model": "Qwen/Qwen2.5-14B-Instruct"}},
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/multimodal/rlhf/gkd/full.sh": {
+        None: {"teacher.model": "OpenGVLab/InternVL3-8B"}
+    },
     # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
     "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
         None: {"train.gradient_accumulation": 1, "train.compile": True},

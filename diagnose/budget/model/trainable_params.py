@@ -117,10 +117,11 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
 
 
 def saved_params(model: Model, names: str) -> int:
-    """Parameters of the modules trained whole beside adapters (`names`, as in modules_to_save): embedding and head; small heads count as
-    nothing."""
+    """Parameters of the modules trained whole beside adapters (`names`, as in modules_to_save): embedding, head and vision tower; small
+    heads count as nothing."""
     words = set(re.findall(r"[a-z]+", names.lower()))
-    return model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
+    tower = model.vision.params if model.vision and words & {"vision", "visual", "vit"} else 0
+    return tower + model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
 
 
 _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
