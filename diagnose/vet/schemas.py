@@ -1474,6 +1474,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
         "declared": Declared,
+        "denoisers": dict[str, int],
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],
