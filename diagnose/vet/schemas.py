@@ -1391,6 +1391,7 @@ class EnginePlan(Row):
     earlier: EarlierEngine | None = None
     sampler: SamplerWidth | None = None
     graphs: int = 0
+    graphs_since: str = ""
     reserves: Reserves | None = None
     source: str
 

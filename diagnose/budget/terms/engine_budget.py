@@ -169,9 +169,13 @@ def profiled_pass(job: Setup, model: Model) -> list[Term]:
     newer = releases(sampler["since"]).holds(job.book.version("version.vllm"))
     width, most = (sampler["sorts"], sampler["sorts"]) if newer is False else (sampler["newer"], sampler["newer" if newer else "sorts"])
     high = f"max({layer}, {most}*n_q*V)" if most != width else ""
+    graphs = (
+        job.book.switch("rollout.graphs") is not False
+        and releases(rule["graphs_since"]).holds(job.book.version("version.vllm")) is not False
+    )
     return [
         term("engine_pass", "activations", f"max({layer}, {width}*n_q*V)", values, high=high, source=rule["source"]),
-        term("engine_graphs", "rollout_engine", "0", values, high=str(rule["graphs"] * MIB), source=rule["source"]),
+        *([term("engine_graphs", "rollout_engine", "0", values, high=str(rule["graphs"] * MIB), source=rule["source"])] if graphs else []),
     ]
 
 
