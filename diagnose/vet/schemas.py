@@ -1418,6 +1418,7 @@ class Supposition(Row):
 class TowerKind(Row):
     kept: str = ""
     frames: int
+    gated: bool = False
     source: str = ""
 
 

@@ -99,6 +99,13 @@ def test_a_quantised_head_is_whole_while_it_makes_the_logits() -> None:
     assert not any(term.key == "dequantized_head" for term in moment(book(NF4), "loss_call").terms)
 
 
+def test_bitsandbytes_quantises_a_vision_tower_unless_told_otherwise() -> None:
+    """32 layers of four square matrices and a gated MLP of 3420; swift skips them."""
+    fields = NF4 | {"model": "Qwen/Qwen2.5-VL-7B-Instruct"}
+    whole, spared = (moment(book(fields, train__framework=name), "load").only("weights_quantized").bytes for name in ("trl", "swift"))
+    assert whole - spared == pytest.approx(0.5625 * 32 * (4 * 1280**2 + 3 * 1280 * 3420), rel=0.001)
+
+
 @for_each("release, rest", [("0.25.1", 4), ("0.26.0", 2)])
 def test_trl_leaves_the_base_alone_from_its_release_on(release: str, rest: int) -> None:
     made = moment(book(NF4, version__trl=release), "load")
