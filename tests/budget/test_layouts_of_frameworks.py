@@ -99,6 +99,17 @@ def test_a_quantised_head_is_whole_while_it_makes_the_logits() -> None:
     assert not any(term.key == "dequantized_head" for term in moment(book(NF4), "loss_call").terms)
 
 
+@for_each(
+    "kind, rank, targets, published",
+    [("ia3", 0, "k_proj,v_proj,down_proj", 286720), ("ia3", 0, "all-linear", 630784), ("vera", 256, "q_proj,v_proj", 129024)],
+)
+def test_scales_that_learn_are_counted_as_peft_counts_them(kind: str, rank: int, targets: str, published: int) -> None:
+    """PEFT's method_comparison on Llama-3.2-3B."""
+    model = catalogue.model("meta-llama/Llama-3.2-3B")
+    assert model is not None
+    assert adapter_params(model, rank, targets, kind) == published
+
+
 def test_bitsandbytes_quantises_a_vision_tower_unless_told_otherwise() -> None:
     """32 layers of four square matrices and a gated MLP of 3420; swift skips them."""
     fields = NF4 | {"model": "Qwen/Qwen2.5-VL-7B-Instruct"}

@@ -37,6 +37,8 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     if not how.lora:
         return ""
     names, model = job.trainable.names, job.model
+    if job.trainable.kind in ("ia3", "vera"):
+        return _scaled_outputs(names, job.trainable.kind, how)
     merged = sparse and merged_experts(job)
     into = _wrapped_reads(names, model, shared=not merged, sparse=sparse)
     out = "a*d_v" if model and model.latent else "q"
@@ -58,6 +60,15 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     if not widths:
         return ""
     return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
+
+
+def _scaled_outputs(names: tuple[str, ...], kind: str, how: Mode) -> str:
+    """What a scale that learns keeps of each linear: IA3 its output, of down_proj the input in fp32 (PEFT tuners/ia3/layer.py forward);
+    VeRA the update before its scale, in fp32 (tuners/vera/layer.py). Inputs are kept by neither: their matrices are frozen."""
+    letters = {"q": "q", "k": "k", "v": "k", "o": "h", "gate": "f", "up": "f", "down": "h"}
+    each = 4 if kind == "vera" else how.each
+    parts = [f"{each}*{letters[name]}" for name in names if not (kind == "ia3" and name == "down")]
+    return " + ".join([*parts, *(["4*f"] if kind == "ia3" and "down" in names else [])])
 
 
 def _quantised_inputs(job: Setup, how: Mode) -> str:
