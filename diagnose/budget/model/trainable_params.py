@@ -171,8 +171,8 @@ def _count_inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
 def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False) -> int:
     """Parameters of adapters of one rank: rank*(in + out) over the wrapped linears of all layers, every expert's included. DoRA adds a
     magnitude per output (PEFT tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: a fused linear
-    has an adapter for each of its parts. IA3 has a factor per output, of down_proj per input (tuners/ia3/layer.py); VeRA one per output and per
-    rank, its matrices are frozen (tuners/vera/layer.py)."""
+    has an adapter for each of its parts. IA3 has a factor per output, of down_proj per input (tuners/ia3/layer.py); VeRA one per output
+    and per rank, its matrices are frozen (tuners/vera/layer.py)."""
     names = (*_LINEARS, *_SHARED, OF_THE_LAYER) if every_linear(targets) else _linears_by_name(targets)
     linears = [linear for linear in _linears(model) if linear[0] in names]
     shapes = [(wide, out, count) for _, wide, out, count in (linears if apart else _fuse_linears(model, linears))]
