@@ -5,7 +5,7 @@ from __future__ import annotations
 from collected import for_each
 
 from diagnose.budget.moments.role_ledgers import ledgers
-from diagnose.facts import Fact, FactBook, Witness
+from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.plan.pricing import fit
 from diagnose.recognition import recognise
 
@@ -23,7 +23,7 @@ FLUX, SDXL = "black-forest-labs/FLUX.1-dev", "stabilityai/stable-diffusion-xl-ba
     ],
 )
 def test_states_alone_may_be_too_much(model: str, method: str, card: str, says: str) -> None:
-    facts = {
+    facts: dict[str, Value] = {
         "model.path": model,
         "train.framework": "diffusers",
         "train.finetuning": method,
