@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from diagnose import catalogue, families
+from diagnose import catalogue, families, rule_files
 from diagnose.catalogue import Card, Model
 from diagnose.facts import Fact, FactBook, Notice, Origin, Value, Witness
 from diagnose.phrases import phrase, same
+from diagnose.traits import traits_of
 from diagnose.units import Size
 
 #: Facts that may name the trained model, best first; and those that name models of other roles.
@@ -43,6 +44,7 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     else:
         shape = next((model for name in TRAINED if (model := _named_model(book, name))), None)
         if shape is None:
+            yield from _denoiser(book)
             yield from _size_by_name(book)
             yield from _family_of_code(book)
             return
@@ -55,6 +57,17 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     yield _fact("model.vocab_size", shape.V, witness)
     yield _fact("model.layers", shape.L, witness)
     yield _fact("model.hidden_size", shape.h, witness)
+
+
+def _denoiser(book: FactBook) -> Iterator[Fact]:
+    """The parameters of the network that a trainer of images or video trains. Its layers are not known, so that no run is said to fit; what
+    its weights and states take alone may be too much."""
+    path = book.word("model.path")
+    if not path or not traits_of(book.word("train.framework")).trains_denoisers:
+        return
+    params = rule_files.table("denoisers").get(path.rstrip("/").rpartition("/")[2].lower())
+    if params:
+        yield _fact("model.total_params", params, Witness("catalogue", text=path))
 
 
 def _size_by_name(book: FactBook) -> Iterator[Fact]:

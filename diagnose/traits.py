@@ -57,7 +57,11 @@ class Traits:
     keeps_16_bit_beside_quantized: bool = False  # no prepare_model_for_kbit_training: weights beside a quantised base stay in 16 bits
     unprepared: Releases | None = None  # ... in these releases of its own, whose adapters are 16 bits, too
     unprepared_pairs: Releases | None = None  # ... where it trains on pairs
+    spares_tower: bool = False  # a vision tower is not quantised with the base
+    unties_head: bool = False  # the output head is a matrix of its own even where the checkpoint ties it to the embedding
+    quantizes_through_half: bool = False  # 4-bit weights are quantised from fp16, and dequantised to fp16 before they are cast
     quantizes_head: bool = False  # the output head is quantised as well
+    trains_denoisers: bool = False  # what it trains of a pipeline of images or video is the U-Net or transformer (rules/denoisers.yaml)
     freezes_vision: bool = False  # vision tower and projector are frozen unless told otherwise
     ranks_adalora: bool = False  # its trainer has AdaLoRA rank the parameters after every step
     # Layers
@@ -80,6 +84,7 @@ class Traits:
     # Sharding and communication
     deepspeed_direct: bool = False  # DeepSpeed gets its configuration unchanged, so that its own defaults hold
     unsynced_gradients: bool = False  # FSDP reduces only the last micro batch of a step: whole gradients meanwhile
+    synced_fsdp2: Releases | None = None  # ... but not in these releases, which know no no_sync of FSDP2
     unsynced_with_frozen: bool = False  # ... and frozen parameters and adapters are flattened into one
     accumulates_by_default: bool = False  # its scripts accumulate gradients where nobody says so
     reduction_bytes: int | None = None  # FSDP reduces gradients in so many bytes each; None: 2 to 4

@@ -9,9 +9,11 @@ how many are found among all that have an answer (recall), the same for those th
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +24,13 @@ from memory.score import rows_of
 
 from diagnose.budget.moments import role_ledgers
 from diagnose.plan.pricing import fit
+from diagnose.units import Size
 
 FITTING, EXCEEDING = ("yes", "likely"), ("unlikely", "no")
+
+
+#: Sources that no card ran: lines of reserved memory over length, drawn up to the nominal size of a card (so begins their `source`).
+DRAWN_TO_NOMINAL = ("unsloth README, context length benchmarks",)
 
 
 class Judged(NamedTuple):
@@ -51,8 +58,16 @@ def judge(row: Row) -> Judged:
         return Judged(row, "", str(reason))
     except Exception as trouble:
         return Judged(row, "", f"the program failed: {type(trouble).__name__}: {trouble}"[:160])
+    if str(row.get("source") or "").startswith(DRAWN_TO_NOMINAL):
+        ledgers = tuple(replace(ledger, usable=_nominal(row) or ledger.usable) for ledger in ledgers)
     word = fit.sits(fit.foremost(ledgers))
     return Judged(row, word, "" if word != "unknown" else "the ledger is not complete, or the card is unknown")
+
+
+def _nominal(row: Row) -> Size | None:
+    """The size that the card's name states, which such a table takes for what a process may reserve."""
+    stated = re.search(r"(\d+) ?GB", str(row.get("gpu") or ""))
+    return Size.exactly(int(stated[1]) * 2**30) if stated else None
 
 
 def text(judged: Sequence[Judged]) -> str:

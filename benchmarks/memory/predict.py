@@ -7,7 +7,7 @@ from typing import NamedTuple
 from memory import ops
 from memory.reserved import NOT_TORCH, left_over
 from memory.rows import Refused, Row, block, card_of, check, framework, read, source
-from memory.words import FIRST_UPDATE, ON_DATA_SETS, PACKS_UNEVENLY
+from memory.words import BEFORE, FIRST_UPDATE, ON_DATA_SETS, PACKS_UNEVENLY
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.ledger import Ledger, Moment, total
@@ -89,7 +89,9 @@ def _peak(row: Row, book: FactBook, moments: list[Moment], ledger: Ledger) -> Pr
 
 def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     """A moment's bytes as the row's counter sees them."""
-    inside = total([term.size for term in moment.terms if term.group != NOT_TORCH])
+    before = BEFORE if str(row.get("seq_len_kind", "")).startswith("longest") else ()  # one row of the data: the one before was shorter
+    sizes = [Size.exactly(term.size.low) if term.key in before else term.size for term in moment.terms if term.group != NOT_TORCH]
+    inside = total(sizes)
     if row.get("compare") == "allocated":
         return inside
     reserved = _reserved(

@@ -19,6 +19,7 @@ from memory.words import (
     OF_THE_FIGURE,
     OF_THE_SOURCE,
     OF_TRANSFORMERS,
+    OFFLOADED_STAGES,
     ON_ENGINE,
     POSSIBLE,
     POSSIBLE_BY_STAGE,
@@ -102,6 +103,8 @@ def read(row: Row) -> Reading:
             values.setdefault(name, value)
     values |= _software(row, facts) | _spread(facts) | _micro_batch(facts, settings)
     values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
+    if facts.get("extra_models") and "teacher.model" not in values:
+        raise Refused("its teacher is not named")
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
     open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
@@ -112,6 +115,7 @@ def read(row: Row) -> Reading:
         | _images(shape, values)
         | POSSIBLE_BY_STAGE.get(str(values.get("train.stage")), {})
         | {"version.transformers": RELEASES}
+        | ({"zero.stage": OFFLOADED_STAGES} if values.get("zero.offload_optimizer") not in (None, "none") else {})
         | (POSSIBLE_FOR_ADAPTERS if values.get("train.finetuning") == "lora" else {})
     )
     if lacking := [name for name in open_knobs if name not in possible]:
@@ -213,7 +217,7 @@ def _facts(facts: dict[str, Any], settings: dict[str, Any]) -> Iterator[tuple[st
         if name == "compute_dtype" and settings.get("train.precision"):
             continue
         entry = declared(rule.to) if rule.to else None
-        word = WORDS.get(rule.to, {}).get(str(value), value)
+        word = ",".join(map(str, value)) if isinstance(value, list) else WORDS.get(rule.to, {}).get(str(value), value)
         if entry is not None and (not entry.words or word in entry.words):
             yield rule.to, word
         elif value in rule.presumed:

@@ -76,6 +76,9 @@ POSSIBLE: dict[str, tuple[Any, ...]] = {
     "zero.stage": (0, 2, 3),
 }
 
+#: The stages that DeepSpeed offloads an optimizer in (runtime/zero/config.py).
+OFFLOADED_STAGES = (2, 3)
+
 #: The same by the stage of the run: what trainers of preferences and rollouts do where they are told nothing (rules/frameworks).
 POSSIBLE_BY_STAGE: dict[str, dict[str, tuple[Any, ...]]] = {
     stage: {"train.ref_model": ("copy", "none")} for stage in ("dpo", "kto", "ppo", "grpo", "gkd")
@@ -133,14 +136,14 @@ FACTS: dict[str, Rule] = {
     "adapter_targets": MINOR,
     "adapters_resident": Rule("lora.resident", (1,), minor=True),
     "experts_adapted": MINOR,  # in the targets
-    "fully_trained": Rule(),
+    "fully_trained": Rule("lora.modules_to_save"),
     "trainable_layers": Rule("train.trainable_layers"),
     "new_blocks": Rule("train.trainable_layers"),
     "prefix_length": Rule(),
     "trainable_params": Rule("model.trainable_params"),
     "total_params": Rule("model.total_params"),
     "lora_kernels": Rule("lora.kernels", minor=True),
-    "extra_models": Rule(),
+    "extra_models": Rule("", (["teacher"],)),  # a teacher is refused where its source does not name it (rows.read)
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
     "task": Rule("model.head"),
     "generates_for_eval": Rule("eval.generates"),
@@ -165,6 +168,9 @@ COUNTS = (
     *("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "vocab_size"),
     *("batch", "seq_len", "tokens", "rows", "num_experts", "experts_per_token", "tensor_parallel", "total_params"),
 )
+
+#: Terms of the micro batch before, which is shorter where the length is that of the longest row of the data.
+BEFORE = ("quantised_inputs_before", "logits_returned")
 
 #: Frameworks, each with a first number of its releases, that pack whole samples of a batch into rows of up to the length, and leave the
 #: rest empty (swift 2 llm/utils/dataset ConstantLengthDataset.calculate_matched_group: bins of the package binpacking). From swift 3 on
@@ -220,6 +226,14 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/modelscope/ms-swift/blob/main/examples/train/cached_dataset/dpo.sh": {
         None: {"parallel.tensor": 4, "parallel.pipeline": 2, "parallel.expert": 4, "parallel.expert_tensor": 1},
     },
+    # benchmarks/benchmark_low_bit_adam.py get_dloader: RandomResizedCrop(224)
+    "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md": {None: {"data.image_pixels": 224 * 224}},
+    # the scripts themselves: --teacher_model
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/rlhf/gkd/think_model.sh": {None: {"teacher.model": "Qwen/Qwen3-8B"}},
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/rlhf/gkd/": {None: {"teacher.model": "Qwen/Qwen2.5-14B-Instruct"}},
+    "https://github.com/modelscope/ms-swift/blob/main/examples/train/multimodal/rlhf/gkd/full.sh": {
+        None: {"teacher.model": "OpenGVLab/InternVL3-8B"}
+    },
     # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
     "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
         None: {"train.gradient_accumulation": 1, "train.compile": True},
@@ -233,6 +247,8 @@ MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
     "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md*": {
         "train.loss_kernel": ("compiled", "none")
     },
+    # benchmarks/benchmark_low_bit_adam.py OPTIM_MAP: AdamW is fused
+    "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md*": {"train.optimizer": ("adam", "adamw_fused")},
     # fixtures/pending/google__gemma-4-E2B-it@NVIDIA-A100-SXM4-40GB.pinned.json itself names the modules of its adapters
     "https://github.com/AgileRL/AgileRL *.pinned.json*": {"lora.targets": ("all_linear", ["q_proj", "k_proj", "v_proj", "o_proj"])},
 }

@@ -190,6 +190,12 @@ class Model:
     recurrent: Recurrent | None = None
     gated_attention: bool = False
 
+    def patches_of(self, pixels: int) -> int:
+        """Tokens of an image of so many pixels, the class token among them, for a model that reads patches (the stem is their projection,
+        its bias and the class token)."""
+        area = (self.stem_params - 2 * self.h) // (3 * self.h)
+        return pixels // area + 1 if area > 0 else self.fixed
+
     @property
     def q(self) -> int:
         """Projected query width a*d."""

@@ -1327,6 +1327,8 @@ class Quantization(Row):
     each: float
     upcast: bool = True
     remade: bool = False
+    experts: bool = False
+    pads: list[int] = []
     source: str
 
 
@@ -1362,6 +1364,46 @@ class EngineTokens(Row):
     source: str
 
 
+class SamplerWidth(Row):
+    sorts: int
+    newer: int
+    since: str
+
+
+class EarlierEngine(Row):
+    before: str
+    by_card: list[list[int | str]]
+
+
+class Reserves(Row):
+    constant: float
+    per_token: float
+    per_sequence: float
+    per_rank: float
+    large: float
+    least_of_large: float
+
+
+class EnginePlan(Row):
+    share: float | None = None
+    profiles: bool
+    by_card: list[list[int | str]]
+    earlier: EarlierEngine | None = None
+    sampler: SamplerWidth | None = None
+    graphs: int = 0
+    graphs_since: str = ""
+    reserves: Reserves | None = None
+    source: str
+
+
+class EnginePlans(Row):
+    vllm: EnginePlan
+    sglang: EnginePlan
+    cache_source: str
+    stored: dict[str, str]
+    windows: dict[str, list[int]]
+
+
 class InOne(Row):
     qkv: list[str]
     gate_up: list[str]
@@ -1376,6 +1418,7 @@ class Supposition(Row):
 class TowerKind(Row):
     kept: str = ""
     frames: int
+    gated: bool = False
     source: str = ""
 
 
@@ -1408,6 +1451,7 @@ class Ledger(Row):
     deepspeed_host: DeepSpeedHost
     outside: Outside
     engine_tokens: EngineTokens
+    engines: EnginePlans
     in_one: InOne
     suppositions: list[Supposition]
     pairs: list[str]
@@ -1432,6 +1476,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
         "declared": Declared,
+        "denoisers": dict[str, int],
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],

@@ -95,8 +95,26 @@ def test_the_storage_type_decides_whether_four_bits_are_sharded() -> None:
 def test_a_quantised_head_is_whole_while_it_makes_the_logits() -> None:
     """LitGPT quantises it as well."""
     made = moment(book(NF4, train__framework="litgpt"), "loss_call")
-    assert made.only("dequantized_head").bytes == 2 * 128256 * 4096
+    assert made.only("dequantized_head").bytes == 4 * 128256 * 4096  # quantised from fp16: cast to bf16 once more
     assert not any(term.key == "dequantized_head" for term in moment(book(NF4), "loss_call").terms)
+
+
+@for_each(
+    "kind, rank, targets, published",
+    [("ia3", 0, "k_proj,v_proj,down_proj", 286720), ("vera", 256, "q_proj,v_proj", 129024)],
+)
+def test_scales_that_learn_are_counted_as_peft_counts_them(kind: str, rank: int, targets: str, published: int) -> None:
+    """PEFT's method_comparison on Llama-3.2-3B."""
+    model = catalogue.model("meta-llama/Llama-3.2-3B")
+    assert model is not None
+    assert adapter_params(model, rank, targets, kind) == published
+
+
+def test_bitsandbytes_quantises_a_vision_tower_unless_told_otherwise() -> None:
+    """32 layers of four square matrices and a gated MLP of 3420; swift skips them."""
+    fields = NF4 | {"model": "Qwen/Qwen2.5-VL-7B-Instruct"}
+    whole, spared = (moment(book(fields, train__framework=name), "load").only("weights_quantized").bytes for name in ("trl", "swift"))
+    assert whole - spared == pytest.approx(0.5625 * 32 * (4 * 1280**2 + 3 * 1280 * 3420), rel=0.001)
 
 
 @for_each("release, rest", [("0.25.1", 4), ("0.26.0", 2)])
@@ -237,7 +255,7 @@ def test_the_published_facts_are_read(capsys: pytest.CaptureFixture[str]) -> Non
     path = Path(fits.__file__).with_name("facts.yaml")
     assert fits.main([str(path)]) == 0
     told = capsys.readouterr().out
-    assert "80 facts" in told
+    assert "162 facts" in told
 
 
 def test_images_that_nobody_counted_are_modelled() -> None:

@@ -110,12 +110,12 @@ def test_litgpt_in_16_bits(model: str, rows: int, printed: float) -> None:
 
 @pytest.mark.parametrize(("model", "printed"), [("meta-llama/Llama-2-7b-hf", 14.14), ("meta-llama/Llama-2-13b-hf", 23.14)])
 def test_litgpt_on_an_old_bitsandbytes(model: str, printed: float) -> None:
-    """Its 4-bit linears keep their inputs; what that explains of a gap of 22 to 24 % is counted, and a release that does not keep them
-    needs less."""
+    """Its 4-bit linears keep their inputs, and the loop those of the micro batch before, of which half is counted; a release that does not
+    keep them needs less."""
     facts = {"model.quantization": "nf4", "version.bitsandbytes": "0.41.1", "train.micro_batch_size": 1, "model": model}
     old = fullest(first(LITGPT | facts)).total.bytes
     new = fullest(first(LITGPT | facts | {"version.bitsandbytes": "0.43.2"})).total.bytes
-    assert -0.24 < old / (printed * 1e9) - 1 < 0
+    assert abs(old / (printed * 1e9) - 1) < 0.07
     assert new < old
 
 

@@ -106,6 +106,9 @@ class ScriptNames:
             self.changed_attributes.add((target.value.id, target.attr))
         elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             self.mutated.add(target.value.id)
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for name, part in zip(target.elts, value.elts, strict=True):
+                self._record_assignment(name, part, branch)
         else:
             self._forget(target)
 

@@ -31,7 +31,8 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
     if role.model is not None and role.model.source is not None:
         return _encoder_decoder_batch(book, role.model, role.model.source, rows, length)
     if role.model is not None and role.model.fixed:
-        length = role.model.fixed
+        pixels = book.count("data.image_pixels") if role.model.kind == "patches" else None
+        length = role.model.patches_of(pixels) if pixels else role.model.fixed
     budget = book.count("train.token_budget")
     if budget and rows is None:
         rows, length = 1, budget

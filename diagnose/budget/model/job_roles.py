@@ -3,7 +3,7 @@ and engine, which may share cards and processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from diagnose import families
 from diagnose.budget.model.software_table import table
@@ -54,7 +54,7 @@ class Role:
 
 def roles(book: FactBook) -> tuple[Role, ...]:
     """The roles of this job, the one that failed first."""
-    policy = book.shape("model.shape")
+    policy = _untied(book.shape("model.shape"), book)
     if _only_serves(book):
         return (_serving_role(book, policy),)
     world = book.count("parallel.world") or book.count("run.cuda_devices") or book.count("hardware.count")
@@ -68,6 +68,13 @@ def roles(book: FactBook) -> tuple[Role, ...]:
     if failed == "engine" and book.word("rollout.placement") == "separate" and all(role.name != failed for role in candidates):
         return (_serving_role(book, policy), *candidates)  # what the trainer holds is on other cards
     return tuple(sorted(candidates, key=lambda role: role.name != failed))
+
+
+def _untied(model: Model | None, book: FactBook) -> Model | None:
+    """The model with an output head of its own, where the framework builds one whatever the checkpoint ties."""
+    if model is None or not model.tied or not traits_of(book.word("train.framework")).unties_head:
+        return model
+    return replace(model, tied=False, params=model.params + model.V * model.h)
 
 
 def book_of_role(book: FactBook, role: Role) -> FactBook:
@@ -143,7 +150,10 @@ def _only_serves(book: FactBook) -> bool:
 
 
 def _serving_role(book: FactBook, model: Model | None) -> Role:
-    """The engine as the only role. Without a model, hence without a price, unless its weights are known to be in 16 bits."""
+    """The engine as the only role. Of one that failed without a model, hence without a price, unless its weights are known to be in 16
+    bits; one that has not run yet knows how its weights are stored (`engine_budget`)."""
+    if "log.phase" not in book and book.word("log.family") is None:
+        return engine_role(book, model)
     said = (book.word("rollout.quantization"), book.word("model.quantization"))
     plain = book.word("rollout.dtype") in ("fp16", "bf16") and all(word in (None, "none") for word in said)
     return engine_role(book, model if plain else None)

@@ -117,10 +117,11 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
 
 
 def saved_params(model: Model, names: str) -> int:
-    """Parameters of the modules trained whole beside adapters (`names`, as in modules_to_save): embedding and head; small heads count as
-    nothing."""
+    """Parameters of the modules trained whole beside adapters (`names`, as in modules_to_save): embedding, head and vision tower; small
+    heads count as nothing."""
     words = set(re.findall(r"[a-z]+", names.lower()))
-    return model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
+    tower = model.vision.params if model.vision and words & {"vision", "visual", "vit"} else 0
+    return tower + model.V * model.h * (bool(words & {"embed", "wte", "embedding", "embeddings", "tok"}) + bool(words & {"head", "output"}))
 
 
 _LINEARS = ("q", "k", "v", "o", "gate", "up", "down")
@@ -170,11 +171,19 @@ def _count_inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
 def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False) -> int:
     """Parameters of adapters of one rank: rank*(in + out) over the wrapped linears of all layers, every expert's included. DoRA adds a
     magnitude per output (PEFT tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: a fused linear
-    has an adapter for each of its parts."""
+    has an adapter for each of its parts. IA3 has a factor per output, of down_proj per input (tuners/ia3/layer.py); VeRA one per output
+    and per rank, its matrices are frozen (tuners/vera/layer.py)."""
     names = (*_LINEARS, *_SHARED, OF_THE_LAYER) if every_linear(targets) else _linears_by_name(targets)
     linears = [linear for linear in _linears(model) if linear[0] in names]
     shapes = [(wide, out, count) for _, wide, out, count in (linears if apart else _fuse_linears(model, linears))]
-    beside = {"dora": sum(out * count for _, out, count in shapes), "adalora": rank * sum(count for _, _, count in shapes)}
+    outputs = sum(out * count for _, out, count in shapes)
+    if kind == "ia3":
+        return sum(
+            (wide if name == "down" else out) * count for name, wide, out, count in (linears if apart else _fuse_linears(model, linears))
+        )
+    if kind == "vera":
+        return outputs + rank * sum(count for _, _, count in shapes)
+    beside = {"dora": outputs, "adalora": rank * sum(count for _, _, count in shapes)}
     return rank * sum((wide + out) * count for wide, out, count in shapes) + beside.get(kind, 0)
 
 

@@ -10,7 +10,17 @@ from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles, other_passes
-from diagnose.budget.terms import activations, comm_buffers, dora, extra_models, logits, training_states, vision_tower
+from diagnose.budget.terms import (
+    activations,
+    adapter_inputs,
+    comm_buffers,
+    dora,
+    engine_budget,
+    extra_models,
+    logits,
+    training_states,
+    vision_tower,
+)
 from diagnose.budget.terms.training_states import accumulation_steps
 from diagnose.phrases import phrase
 from diagnose.units import Size, show
@@ -31,12 +41,14 @@ def training_moments(job: Setup) -> list[Moment]:
     )
     tower = [*live, *vision_terms, *vision_tower.tower_transient(job)]
     copies = activations.autocast_cache(job)
+    before = adapter_inputs.of_last_micro_batch(job)
+    returns = [*forward, *copies, *moving, *dora.norm_transient(job)]
+    if before:
+        returns += [*before, *activations.dequantized_head(job)]
     step = [
         Moment("load", (*other_passes.loading(job),)),
         Moment("init", tuple(other_passes.resident(job, moments=False))),
-        Moment(
-            "forward_end", tuple(max([*forward, *copies, *moving, *dora.norm_transient(job)], tower, key=_bytes))
-        ),  # the tower works before the decoder keeps anything
+        Moment("forward_end", tuple(max(returns, tower, key=_bytes))),  # the tower works before the decoder keeps anything
         Moment("loss_call", (*forward, *copies, *activations.dequantized_head(job), *logits.during_loss_call(job))),
         Moment(
             "loss_backward",
@@ -154,6 +166,8 @@ def frozen_moments(job: Setup) -> list[Moment]:
 
 def engine_moments(job: Setup) -> list[Moment]:
     """Moments of a rollout engine: its weights, then with its cache, which has no size of its own where the weights are all that failed."""
+    if job.role.apart and engine_budget.is_planned(job.book):
+        return engine_budget.moments(job)
     engine_weights, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
     if not engine_weights:
         return []

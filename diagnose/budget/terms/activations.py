@@ -231,7 +231,12 @@ def dequantized_linear(job: Setup) -> list[Term]:
     word = job.book.word("model.quantization")
     if not job.trainable.lora or word not in table()["dequantizes"]["words"]:
         return []
-    return [job.term("dequantized", "weights", "2*h*f", source=table()["dequantizes"]["source"])]
+    return [job.term("dequantized", "weights", f"{_dequantized_width(job)}*h*f", source=table()["dequantizes"]["source"])]
+
+
+def _dequantized_width(job: Setup) -> int:
+    """Bytes per element of a weight that is dequantised: its 16-bit form, and where it was quantised from fp16 the cast of that to bf16."""
+    return 4 if job.traits.quantizes_through_half else 2
 
 
 def dequantized_head(job: Setup) -> list[Term]:
@@ -239,7 +244,9 @@ def dequantized_head(job: Setup) -> list[Term]:
     word = job.book.word("model.quantization")
     if not job.trainable.lora or not job.traits.quantizes_head or word not in table()["dequantizes"]["words"] or job.role.headless:
         return []
-    return [job.term("dequantized_head", "weights", "2*V*h", source=table()["dequantizes"]["source"])] if job.knows("V", "h") else []
+    if not job.knows("V", "h"):
+        return []
+    return [job.term("dequantized_head", "weights", f"{_dequantized_width(job)}*V*h", source=table()["dequantizes"]["source"])]
 
 
 def recomputed_layer(job: Setup) -> list[Term]:

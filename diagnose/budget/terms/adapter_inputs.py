@@ -37,6 +37,8 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     if not how.lora:
         return ""
     names, model = job.trainable.names, job.model
+    if job.trainable.kind in ("ia3", "vera"):
+        return _scaled_outputs(names, job.trainable.kind, how)
     merged = sparse and merged_experts(job)
     into = _wrapped_reads(names, model, shared=not merged, sparse=sparse)
     out = "a*d_v" if model and model.latent else "q"
@@ -58,6 +60,15 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     if not widths:
         return ""
     return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
+
+
+def _scaled_outputs(names: tuple[str, ...], kind: str, how: Mode) -> str:
+    """What a scale that learns keeps of each linear: IA3 its output, of down_proj the input in fp32 (PEFT tuners/ia3/layer.py forward);
+    VeRA the update before its scale, in fp32 (tuners/vera/layer.py). Inputs are kept by neither: their matrices are frozen."""
+    letters = {"q": "q", "k": "k", "v": "k", "o": "h", "gate": "f", "up": "f", "down": "h"}
+    each = 4 if kind == "vera" else how.each
+    parts = [f"{each}*{letters[name]}" for name in names if not (kind == "ia3" and name == "down")]
+    return " + ".join([*parts, *(["4*f"] if kind == "ia3" and "down" in names else [])])
 
 
 def _quantised_inputs(job: Setup, how: Mode) -> str:
@@ -85,6 +96,31 @@ def kept_despite_checkpoints(job: Setup) -> list[Term]:
     source = "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors; torch/utils/checkpoint.py _checkpoint_without_reentrant_generator"
     reads = "h" if count_inputs(job.model) == 1 else "2*h"
     return [job.term("quantised_inputs", "activations", f"2*({reads} + q + f)*L*T", source=source)]
+
+
+LOOP = "the loop's own reference to its logits"
+
+
+def of_last_micro_batch(job: Setup) -> list[Term]:
+    """Inputs of 4-bit linears of the micro batch before, 2*(2*h + q + f)*L*T bytes, and its logits beside the new ones: a loop that holds
+    what the model returned holds the graph behind it, and with it what nodes keep as attributes, until the next forward pass returns. The
+    rows before may have been short: from 0."""
+    held = job.traits.holds_outputs and job.checkpointing == "disabled" and job.trainable.lora and _keeps_quantised_inputs(job)
+    if not held or not job.knows("h", "q", "f", "L", "T", "V"):
+        return []
+    inputs, source = (
+        f"({'h' if count_inputs(job.model) == 1 else '2*h'} + q + f)*L*T",
+        "bitsandbytes autograd/_functions.py MatMul4Bit ctx.tensors",
+    )
+    if job.book.switch("train.packing"):
+        return [
+            job.term("quantised_inputs_before", "activations", f"2*{inputs}", source=source),
+            job.term("logits_returned", "logits", "10*T*V", source=LOOP),
+        ]
+    return [
+        job.term("quantised_inputs_before", "activations", inputs, low=f"0*{inputs}", high=f"2*{inputs}", source=source),
+        job.term("logits_returned", "logits", "8*T*V", low="6*T*V", high="10*T*V", source=LOOP),
+    ]
 
 
 def _padded_outputs(job: Setup, how: Mode) -> str:

@@ -11,6 +11,7 @@ from diagnose.budget.terms.training_states import ZERO
 from diagnose.budget.terms.weight_terms import is_quantised, unit_width
 from diagnose.release_spans import releases
 from diagnose.ternary import not_
+from diagnose.traits import during
 
 #: From this prefetch size on the coordinator keeps gathering until the limit of live parameters: DeepSpeed's default.
 EAGER_PREFETCH = 50_000_000
@@ -145,8 +146,8 @@ def _fsdp_units(job: Setup) -> list[Term]:
 
 def whole_gradients(job: Setup) -> list[Term]:
     """Unsharded gradients under FSDP's no_sync, 2*P bytes (LoRA: 4*Pt): micro batches before the last of a step add theirs up without
-    reducing. A pipeline reduces with its last micro batch, and FSDP2 adds up in the type it reduces in. One process alone does not reduce,
-    and an update within backward leaves nothing to add up."""
+    reducing; before 1.11 accelerate had no such thing for FSDP2. A pipeline reduces with its last micro batch, and FSDP2 adds up in the
+    type it reduces in. One process alone does not reduce, and an update within backward leaves nothing to add up."""
     if job.values.get("N") == 1 or steps_in_backward(job):
         return []
     if job.traits.gathered_in_pipeline and job.sharding.pipeline > 1 and job.sharding.scheme.startswith("fsdp") and job.knows("P"):
@@ -158,6 +159,8 @@ def whole_gradients(job: Setup) -> list[Term]:
     flat = "P" if not job.trainable.lora or job.traits.unsynced_with_frozen else "Pt"
     width = "2" if flat == "P" else "4"
     reduced = _reduced_each_time(job, table()["sync_each_batch_ignored"])
+    if not reduced and job.traits.synced_fsdp2 and job.book.count("fsdp.version") == 2:
+        reduced = during(job.traits.synced_fsdp2, job.book)
     if reduced:
         return []
     source = "torch FSDP no_sync: unsharded gradients (accelerate sync_each_batch)"

@@ -6,6 +6,7 @@ from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
+from diagnose.catalogue import Model
 from diagnose.facts import FactBook
 from diagnose.traits import during, traits_of
 from diagnose.units import Version
@@ -90,6 +91,17 @@ def unit_width(job: Setup) -> str:
     return f"{float(str(_entry(job)['each'])) - _scales(job):g}"
 
 
+def tower_linears(job: Setup, model: Model) -> int:
+    """Parameters of a vision tower's linears, which bitsandbytes quantises like all others unless it is told to skip them (transformers
+    integrations/bitsandbytes.py replaces every nn.Linear but the head)."""
+    word = job.book.word("model.quantization")
+    if model.vision is None or job.traits.spares_tower or word not in table()["dequantizes"]["words"]:
+        return 0
+    tower = model.vision
+    matrices = 3 if table()["towers"].get(tower.kind, {}).get("gated") else 2
+    return min(tower.params, tower.depth * (4 * tower.hidden**2 + matrices * tower.hidden * tower.width))
+
+
 def _quantized(job: Setup) -> list[Term]:
     """A quantised base: its linears at e.g. 0.5625 bytes per parameter (nf4); embeddings, norms and mostly the head as loaded, or in fp32
     where the base was prepared for training."""
@@ -101,6 +113,7 @@ def _quantized(job: Setup) -> list[Term]:
     layers = model.text_params - model.embedding_params
     if not job.traits.quantizes_head:
         layers -= model.head_params
+    layers += tower_linears(job, model)
     layers_here, all_params = -(-layers // job.sharding.model_parallel), job.values["P"]
     values = {
         **job.values,

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.terms.engine_budget import holding
 from diagnose.catalogue import sizes_sold
+from diagnose.facts import FactBook
 from diagnose.plan.choose.ranking import RESULTS, SPEED
 from diagnose.plan.edits.editability import edits_of
 from diagnose.plan.edits.setting_conflicts import contradictions
@@ -46,14 +48,14 @@ def outlook(job: Job) -> Outlook:
         usable=usable,
         reserved=capacity - usable if capacity and usable else None,
         kept=fit.MARGIN,
-        seats=tuple(map(measure_seat, ledgers)),
+        seats=tuple(measure_seat(ledger, job.book) for ledger in ledgers),
         ways=verified_ways(tuple(find_ways(job)), job.documents) if ledgers and not conflicts else (),
         uncounted=uncounted(ledgers) if capacity else (),
         contradictions=conflicts,
     )
 
 
-def measure_seat(ledger: Ledger) -> Seat:
+def measure_seat(ledger: Ledger, book: FactBook) -> Seat:
     """How one role fits its card at its peak."""
     peak = ledger.peak
     room = (peak.room if peak else None) or ledger.usable
@@ -67,6 +69,7 @@ def measure_seat(ledger: Ledger) -> Seat:
         margin=margin,
         fits=fit.sits(ledger),
         complete=ledger.complete,
+        holds=holding(book, peak) if ledger.role == "engine" and ledger.complete else None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.model.software_table import table
+from diagnose.budget.terms.engine_budget import is_planned
 from diagnose.facts import Value
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, MOST_ROWS
@@ -20,6 +21,7 @@ from diagnose.plan.remedies.remedy import Fits
 from diagnose.units import Size
 
 BUDGET, COMPLETION, PROMPT = "train.token_budget", "rollout.completion_len", "rollout.prompt_len"
+CONTEXT = "rollout.max_model_len"
 
 #: Lengths are looked at in steps of so many tokens.
 STEP = 128
@@ -87,8 +89,11 @@ class Track:
 
     @cached_property
     def tokens(self) -> str:
-        """The knob that sets the row length: in rollouts the completion, else the length limit."""
+        """The knob that sets the row length: in rollouts the completion, of an engine its longest context,
+        else the length limit."""
         book = self.job.book
+        if is_planned(book):
+            return CONTEXT
         completes = (
             book.word("train.stage") in table()["rollouts"] and book.count(PROMPT) is not None and book.count(COMPLETION) is not None
         )
@@ -104,6 +109,8 @@ class Track:
     def batch(self, changes: Changes, near: Reach | None = None) -> Reach | None:
         """The largest forward pass that likely fits, in rows, or in tokens under a token budget; None if no role can be judged. `near`:
         the result for a similar job, where the search starts."""
+        if is_planned(self.job.book):  # an engine runs as many as its cache holds
+            return None
         knob, step, maximum = self.rows
         return self._likely(changes, knob, step, maximum, near, bounded=False)
 

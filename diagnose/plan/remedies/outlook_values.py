@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from diagnose.budget.terms.engine_budget import Holding
 from diagnose.facts import Value
 from diagnose.phrases import Text
 from diagnose.plan.remedies.remedy import Edit, Fits
@@ -12,7 +13,8 @@ from diagnose.units import Size
 
 
 class Seat(NamedTuple):
-    """How one role fits its cards: the moment of its peak, what it needs and can use there, and the margin (negative: is missing)."""
+    """How one role fits its cards: the moment of its peak, what it needs and can use there, and the margin (negative: is missing). `holds`:
+    the requests that the cache of an engine holds."""
 
     role: str
     gpus: int
@@ -22,6 +24,7 @@ class Seat(NamedTuple):
     margin: Size | None
     fits: Fits
     complete: bool
+    holds: Holding | None = None
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -13,6 +13,15 @@ if TYPE_CHECKING:
     from diagnose.plan.remedies import outlook_values
 
 
+class Holds(Part):
+    """The requests of the longest context that an engine's cache holds at once, over the range of the estimate."""
+
+    length: int
+    low: float
+    likely: float
+    high: float
+
+
 class Seat(Part):
     """How one role fits its card; `margin` is the memory that stays free, negative if some is missing."""
 
@@ -24,6 +33,7 @@ class Seat(Part):
     margin: Size | None
     fits: Fits
     complete: bool
+    holds: Holds | None
 
 
 class Reach(Part):

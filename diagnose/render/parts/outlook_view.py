@@ -20,6 +20,9 @@ def room_lines(diagnosis: Diagnosis, lang: Lang) -> list[str]:
     outlook = diagnosis.outlook
     if outlook is None or not outlook.seats or outlook.capacity is None or outlook.usable is None:
         return []
+    only = outlook.seats[0]
+    if len(outlook.seats) == 1 and only.holds is not None and only.usable is not None:
+        return engine_lines(outlook, only, lang)
     limit = Size.exactly(round((1 - outlook.kept) * outlook.usable.bytes))
     reserved = outlook.reserved if outlook.reserved is not None and outlook.reserved.bytes > 0 else None
     card = word(
@@ -32,6 +35,25 @@ def room_lines(diagnosis: Diagnosis, lang: Lang) -> list[str]:
         limit=show(limit.bytes),
     )
     return [words.sentence(card, lang), *margin_lines(outlook, lang)]
+
+
+def engine_lines(outlook: Outlook, seat: Seat, lang: Lang) -> list[str]:
+    """What an engine has of its card, and how many requests its cache holds."""
+    holds = seat.holds
+    if holds is None or seat.usable is None or outlook.capacity is None:
+        return []
+    name = outlook.card or word("check_card", lang)
+    card = word(
+        "check_engine",
+        lang,
+        card=name,
+        capacity=words.amount(outlook.capacity, lang),
+        room=size_range(seat.usable.low, seat.usable.high, lang),
+    )
+    most = f"{max(int(holds.low), 0):,}", f"{max(int(holds.high), 0):,}"
+    count = most[0] if most[0] == most[1] else word("range", lang, low=most[0], high=most[1])
+    held = word("check_holds", lang, count=count, length=f"{holds.length:,}", tokens=f"{int(holds.likely * holds.length):,}")
+    return [words.sentence(card, lang), words.sentence(held, lang)]
 
 
 def margin_lines(outlook: Outlook, lang: Lang) -> list[str]:
