@@ -99,6 +99,10 @@ _SHOWN_FILE = re.compile(
 _CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
 #: Where a sentence may go on with a command: behind a colon, or within backticks.
 _QUOTES_COMMAND = re.compile(r"(?<!`)`(?!`)|[:：] {0,4}")
+#: The language of a fence that was put into a line: `bash CUDA_VISIBLE_DEVICES=0 python train.py`.
+_LANGUAGE_MARK = re.compile(
+    r"(?:bash|sh|shell|console|python) {1,2}(?=[A-Z_][A-Z0-9_]{2,60}=|(?:python3?|torchrun|accelerate|deepspeed|vllm) )"
+)
 _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
 _ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
@@ -460,8 +464,10 @@ def _is_command(lines: Sequence[str], index: int) -> bool:
 def _quoted_command(line: str) -> str:
     """The command with options that stands in a sentence, between backticks or behind a colon; empty: none."""
     for mark in islice(_QUOTES_COMMAND.finditer(line, 0, LINE), MARKS):
-        if _command().match(line, mark.end()) and _is_prose(line[: mark.start()]):
-            command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
+        named = _LANGUAGE_MARK.match(line, mark.end())
+        start = named.end() if named else mark.end()
+        if _command().match(line, start) and _is_prose(line[: mark.start()]):
+            command = line[start:].partition("`")[0] if mark[0] == "`" else line[start:].rstrip("`")
             if _HAS_OPTION.search(command):
                 return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""

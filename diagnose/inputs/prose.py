@@ -343,12 +343,13 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     claims: dict[str, list[_Claim]] = {}
     tried: dict[str, Sentence] = {}
     helped: dict[str, Sentence] = {}
+    generates = _generates(sentences)
     for sentence in sentences:
         for remedy in tried_in(sentence.text, sentence.lead):
             tried.setdefault(remedy, sentence)
         for remedy in helped_in(sentence.text):
             helped.setdefault(remedy, sentence)
-        for claim in _claims(sentence):
+        for claim in _claims(sentence, generates):
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
@@ -395,22 +396,29 @@ def helped_in(text: str) -> list[str]:
     ]
 
 
-def _claims(sentence: Sentence) -> Iterator[_Claim]:
-    for name, value, weight in _stated(sentence.text):
+def _generates(sentences: Sequence[Sentence]) -> bool:
+    """Whether the settings that are named are those of a program that generates, and no sentence speaks of training."""
+    names = (match["name"] for each in sentences for match in _pattern(_table()["settings"]["says"]).finditer(each.text))
+    return any(map(lexicon.names_generation, names)) and not any(_pattern(_table()["learns"]).search(each.text) for each in sentences)
+
+
+def _claims(sentence: Sentence, generates: bool) -> Iterator[_Claim]:
+    for name, value, weight in _stated(sentence.text, generates):
         yield _Claim(name, value, sentence, weight + sentence.heading)
 
 
 @lru_cache(maxsize=1024)  # pages repeat themselves
-def _stated(sentence: str) -> tuple[tuple[str, Value, int], ...]:
+def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...]:
     """The facts that a sentence states, the first value of each, with their weight."""
     text = _own_words(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
     for rule, says, unless in _fact_rules() if text else ():
         for name, value in _values(rule, says, unless, text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
+    batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
     for name, value in _settings(text) if text else ():
         stated.setdefault(name, (name, value, 1))
-    return tuple(stated.values())
+    return tuple((batch.get(name, name), value, weight) for name, value, weight in stated.values())
 
 
 @cache
@@ -636,8 +644,8 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
 
 
 def _prints(name: Value, capacity: Size) -> bool:
-    """Whether a card of this name may print such a capacity."""
-    keys = {card.key for card in catalogue.cards_of_capacity(capacity)}
+    """Whether a card of this name may print such a capacity: it is sold with as much memory as those that are known to."""
+    keys = {card.key for card in catalogue.cards_of_class(catalogue.cards_of_capacity(capacity))}
     return not keys or any(card in keys for card in _cards_named(str(name)))
 
 

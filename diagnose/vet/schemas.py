@@ -1160,6 +1160,7 @@ class Prose(Row):
     settings: ProseSettings
     compared: list[str]
     trains: list[str]
+    learns: str
     tries: str
     tried: list[TriedClause]
     works: str

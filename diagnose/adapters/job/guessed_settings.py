@@ -189,6 +189,8 @@ def _own_settings(documents: Sequence[OpenDocument], programs: Sequence[StartedP
             table = framework_tables.table(document.kind)
             if _is_open(table) and table.role:
                 yield _file(document, _unknown_to(table, document.leaves), lexicon.NEEDED)
+        elif document.form == "python" and framework_tables.role_of(document.kind) == "around":
+            yield from _script(document, programs)
 
 
 def _is_open(table: Table) -> bool:

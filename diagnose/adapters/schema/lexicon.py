@@ -177,6 +177,12 @@ def names_training(program: str) -> int:
     return NEEDED * trains or not words.isdisjoint(_lexicon()["programs"])
 
 
+def names_generation(name: str) -> bool:
+    """Whether a setting of this name (of two words and more: one is a word of sentences) is one of programs that generate."""
+    words = _words(name)
+    return any("_".join(words[start:]) in _names("generates") for start in range(len(words) - 1))
+
+
 def names_config(key: str) -> bool:
     """Whether a key of this name may name another configuration file."""
     return not set(_words(key.rpartition(".")[2])).isdisjoint(_lexicon()["references"])
