@@ -233,7 +233,9 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         return None
     sentence, rule = report
     if rule.get("general"):
-        rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), rule)
+        rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None) or _whose(
+            rule, sentences
+        )
     page, frames, place = _cut_traceback(log)
     phase = phases.phase_of_frames(frames) if frames else ""
     phase = (
@@ -254,6 +256,14 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         frames=frames,
         evidence=evidence,
     )
+
+
+def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
+    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card."""
+    words = _table()["whose"]
+    host, card = _pattern(words["host"]), _pattern(words["card"])
+    is_host = any(host.search(each.text) for each in sentences) and not any(card.search(each.text) for each in sentences)
+    return {**rule, "family": words["family"]} if is_host else rule
 
 
 def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
@@ -461,7 +471,7 @@ def _part_around(text: str, start: int, end: int) -> str:
     first, last = 0, len(text)
     for boundary in _PART.finditer(text):
         if boundary.end() <= start:
-            first = boundary.end()
+            first = first if boundary[0] in "(（" else boundary.end()  # an aside belongs to what it explains
         elif boundary.start() >= end:
             last = boundary.start()
             break

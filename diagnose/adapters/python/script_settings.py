@@ -110,13 +110,7 @@ class SettingsReader(LeafCollector):
     def _read_call(self, call: ast.Call, path: str = "") -> None:
         """The keywords of a call, a mapping that it wraps, the optimizer that it makes, an option that it declares."""
         name = callee_name(call.func)
-        if declares_option(call) or name in _DEFAULTS:
-            return
-        if name == "update" and not path and isinstance(call.func, ast.Attribute) and (path := _path(call.func.value)):
-            self._read_update(call, path)
-            return
-        if name in _OPTIONS:
-            self._read_option(call)
+        if declares_option(call) or name in _DEFAULTS or self._read_declaration(call, name, path):
             return
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
@@ -137,6 +131,16 @@ class SettingsReader(LeafCollector):
         for arg in call.args:
             if isinstance(arg, ast.Dict):
                 self._add_setting(path, arg)
+
+    def _read_declaration(self, call: ast.Call, name: str, path: str) -> bool:
+        """Read an option that a call declares, or a mapping that it changes; whether it is such a call."""
+        if name in _OPTIONS:
+            self._read_option(call)
+            return True
+        owner = _path(call.func.value) if name == "update" and not path and isinstance(call.func, ast.Attribute) else ""
+        if owner:
+            self._read_update(call, owner)
+        return bool(owner)
 
     def _read_update(self, call: ast.Call, path: str) -> None:
         """`cfg.update(batch_size=8)` and `cfg.update({"batch_size": 8})`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_DEPTH, Leaf
 from diagnose.adapters.schema.table_types import Key, Table
-from diagnose.adapters.schema.value_meaning import NOTHING, meaning
+from diagnose.adapters.schema.value_meaning import NOTHING, largest_number, meaning
 from diagnose.catalogue import model
 from diagnose.facts import Value
 from diagnose.parse.text.lazy_re import lazy_compile
@@ -346,7 +345,7 @@ def _value(row: _Row, leaf: Leaf) -> Value:
     if takes in ("model", "hub"):
         return _model_name(leaf, takes == "hub")
     if takes == "largest":
-        leaf = _largest(leaf)
+        leaf = largest_number(leaf)
     if takes == "cards":
         leaf = _counted(leaf)
     try:
@@ -377,15 +376,6 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
         is_model = folders and not _MODEL_WORDS.isdisjoint(_words(leaf.key.rpartition(".")[2])) and _SIZED_NAME.match(last)
         return text if is_model else None
     return text if text and (model(text) is not None or _SIZE.search(last)) else None
-
-
-def _largest(leaf: Leaf) -> Leaf:
-    """A list of sizes as its largest, `(640, 800)` and `640x800` as well."""
-    texts = leaf.items or re.split(r"[\s,()\[\]x*]+", (leaf.text or "").strip("()[] "))
-    numbers = [text for text in texts if text]
-    if leaf.shape not in ("scalar", "list") or not numbers or not all(_INTEGER.fullmatch(text) for text in numbers):
-        return leaf
-    return replace(leaf, shape="scalar", text=str(max(int(float(text)) for text in numbers)), items=())
 
 
 def _counted(leaf: Leaf) -> Leaf:
