@@ -14,6 +14,7 @@ from diagnose import rule_files
 from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.documents.started_programs import identify_programs
 from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.adapters.job.guessed_settings import says_settings
 from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.facts import Notice, Witness, require_declared
 from diagnose.inputs.materials import as_config, convert_each
@@ -433,6 +434,8 @@ def is_config(config: OpenDocument) -> bool:
     if config.form == "shell":
         programs = identify_programs(config.launches, config.text, config.source.name, "shell", None)
         return any(program.table is not None or (program.trains and program.launch.launcher) for program in programs)
+    if config.form == "python" and config.kind == "python":
+        return says_settings(config)
     return config.kind == "model" or config.kind in framework_tables.names()
 
 

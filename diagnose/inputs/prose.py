@@ -426,7 +426,10 @@ def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...
         for name, value in _values(rule, says, unless, text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
     batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
+    barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and _pattern(rule["nowhere"]).search(text)}
     for name, value in _settings(text) if text else ():
+        if name in barred:
+            continue
         stated.setdefault(name, (name, value, 1))
     return tuple((batch.get(name, name), value, weight) for name, value, weight in stated.values())
 
@@ -457,6 +460,8 @@ def _denies(clause: str, sentence: str) -> bool:
 
 def _values(rule: Mapping[str, Any], says: re.Pattern[str], unless: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, Value]]:
     """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that."""
+    if "nowhere" in rule and _pattern(rule["nowhere"]).search(text):
+        return
     for match in says.finditer(text):
         if unless is not None and unless.search(_part_around(text, *match.span())):
             continue

@@ -1063,6 +1063,7 @@ class FactClause(Row):
     label: str = ""
     value: str = ""
     unless: str = ""
+    nowhere: str = ""
     against: dict[str, str] = {}
     spelled: dict[str, str] = {}
     k: int = 1
