@@ -63,9 +63,13 @@ _FENCE = re.compile(r" {0,12}(`{3,}|~{3,})\s{0,4}([^`\n]*)$")
 _LANGUAGE = re.compile(r"\{?\.?([\w+#-]{0,30})")
 #: What stands behind the marks of a fence and is the first line of its text, not its language or title.
 _TEXT_BEHIND_FENCE = re.compile(r"[^\n]*\\$|[\w./-]{1,80} [^\n]*-|[\w.]{1,120}=[^\s\"']|[a-z_][\w.-]{0,80}: ")
-#: What HTML shows as it is written, and what ends it; a fold ends it too where its own end was forgotten.
-_PRE = re.compile(r"[^\n`]{0,400}?<pre\b[^<>\n]{0,400}>(?:\s{0,8}<code\b[^<>\n]{0,400}>)?", re.IGNORECASE)
-_PRE_END = re.compile(r"(?:</code>\s{0,8})?</pre>|</details>", re.IGNORECASE)
+#: What HTML, the boards' BBCode and Jira show as it is written, and what ends it; a fold ends it too where its own end was forgotten.
+PRE = re.compile(
+    r"[^\n`]{0,400}?(?:<pre\b[^<>\n]{0,400}>(?:\s{0,8}<code\b[^<>\n]{0,400}>)?"
+    r"|\[code(?:=[^\]\n]{0,40})?\]|\{(?:code|noformat)(?::[^{}\n]{0,80})?\}\s{0,8}$)",
+    re.IGNORECASE,
+)
+PRE_END = re.compile(r"(?:</code>\s{0,8})?</pre>|</details>|\[/code\]|\{(?:code|noformat)\}", re.IGNORECASE)
 _TAG_LINE = re.compile(
     r"\s*(?:</?(?:details|summary|p|div|b|br|hr|code|pre|h\d|strong)\b[^<>]{0,200}>\s*|[\w /:#-]{1,60}(?=</summary>)){1,8}$"
 )
@@ -151,7 +155,20 @@ def is_page(log: Scanned) -> bool:
     if any(
         sign in text
         for text in texts
-        for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n|---|", b"\n| --- |", b"\n|:--", b"\n| :--")
+        for sign in (
+            b"```",
+            b"~~~",
+            b"<details",
+            b"<summary",
+            b"<pre",
+            b"[code",
+            b"{code",
+            b"{noformat}",
+            b"\n|---|",
+            b"\n| --- |",
+            b"\n|:--",
+            b"\n| :--",
+        )
     ):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
@@ -182,7 +199,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             yield Block(first + index + 1 - len(beginning), "\n".join([*beginning, *text]), language, True, _named_file(lines, index))
             index, previous = end, ""
             continue
-        pre = _PRE.match(line) if "<" in line else None
+        pre = PRE.match(line) if any(sign in line for sign in "<[{") else None
         if pre:
             end, text = _preformatted(lines, index, pre.end())
             yield Block(first + index, "\n".join(text), "", True, _named_file(lines, index))
@@ -258,7 +275,7 @@ def _preformatted(lines: Sequence[str], index: int, column: int) -> tuple[int, l
     text: list[str] = []
     for number in range(index, len(lines)):
         line = lines[number][column if number == index else 0 :]
-        end = _PRE_END.search(line)
+        end = PRE_END.search(line)
         text.append(strip_markup(line[: end.start()] if end else line))
         if end:
             return number + 1, text

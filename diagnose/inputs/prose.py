@@ -12,7 +12,7 @@ from diagnose import catalogue, rule_files
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import lexicon
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
-from diagnose.inputs.pasted_configs import LARGEST, is_page
+from diagnose.inputs.pasted_configs import LARGEST, PRE, PRE_END, is_page
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases, tracebacks
 from diagnose.parse.model.event import Event, Frame
@@ -47,6 +47,8 @@ _WRITTEN = re.compile(
     r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]"
     r"|\b(?:I am|I have|my (?:gpu|card|machine))\b"
 )
+#: The mark of what stands in <pre>, [code] or {code}, and signs of which one stands where it begins.
+_SHOWN, _SHOWS = "<pre>", ("<pre", "[code", "[CODE", "{code", "{noformat")
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
 #: Marks of a kind of issue before its title: `[Bug]: `.
 _TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
@@ -172,6 +174,12 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
             is_plain = line[mark.end() :].strip().lower() in _PLAIN_FENCES
+            continue
+        if fence == _SHOWN and PRE_END.search(line):
+            fence = ""
+            continue
+        if not fence and any(sign in line for sign in _SHOWS) and (shown := PRE.match(line)) and not PRE_END.search(line, shown.end()):
+            fence, is_plain = _SHOWN, False
             continue
         is_named = is_title or not line.strip() or _LOGIN.match(line.strip()) or _HEADING.match(line)
         author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
