@@ -41,6 +41,8 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
+#: A setting in a line of its own, as people list what they changed.
+_SETTING = re.compile(r"\s{0,8}[a-z][a-z_]{2,40} ?= ?\d{1,9}[,.;]?\s{0,4}")
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 #: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
 _WRITTEN = re.compile(
@@ -189,7 +191,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             continue
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         heading = _HEADING.match(line)
-        if heading is None and _PRINTED.search(line):
+        if heading is None and _PRINTED.search(line) and not _SETTING.fullmatch(line):
             is_title, label = False, ""
             continue
         if is_others:
