@@ -98,7 +98,9 @@ class PlacedMessage:
         """Whether it stands in a heading of a page, where somebody quotes it, or within the words of a title above a blank line."""
         if _HEADING.match(self.line_start) is not None:
             return True
-        is_title = not self.page.excerpt.offset and self.index == 0 and len(self.page) > 1 and not self.page.line(1).text.strip()
+        if self.offset > CONTEXT or self.index:
+            return False
+        is_title = not self.page.excerpt.offset and len(self.page) > 1 and not self.page.line(1).text.strip()
         return is_title and _TITLE.match(self.page.excerpt.raw[: min(self.offset, CONTEXT)].decode("utf-8", "replace")) is not None
 
     @property
