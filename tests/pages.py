@@ -41,6 +41,9 @@ FORMS: dict[str, Callable[[str, str], str]] = {
     "fold of pre": lambda text, language: f"<details>\n<summary>{language}</summary>\n<pre>\n{text}</pre>\n</details>\n",
     "quoted": lambda text, language: "".join(f"> {line}".rstrip() + "\n" for line in f"```{language}\n{text}```".splitlines()),
     "copied": _copied,
+    "in a list": lambda text, language: f"- as follows:\n\n{_indented(f'```{language}{chr(10)}{text}```')}\n",
+    "of a board": lambda text, language: f"[code]\n{text}[/code]\n",
+    "of Jira": lambda text, language: f"{{code:{language}}}\n{text}{{code}}\n",
     "never closed": lambda text, language: f"```{language}\n{text}",
     "none": lambda text, language: f"\n{text}\n",
 }
@@ -136,7 +139,7 @@ def page(name: str, form: str, prose: str, seed: int, cut: bool = False) -> Made
         lines = lines[: draw.randint(_failure_end(name) or len(lines), len(lines))]
         log = "".join(lines)
         made = FORMS[form](log, "text").rstrip("\n").removesuffix("</details>").rstrip("\n")
-        for end in ("```", "~~~", "> ```", "</code></pre></div>", "</pre>"):
+        for end in ("```", "~~~", "> ```", "</code></pre></div>", "</pre>", "[/code]", "{code}", "    ```"):
             made = made.removesuffix(end)
         return Made(text + above_log + made.rstrip("\n") + "\n", log, configs)
     return Made(text + above_log + FORMS[form](log, "text") + behind, log, configs)

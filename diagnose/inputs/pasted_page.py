@@ -14,6 +14,7 @@ from diagnose import rule_files
 from diagnose.adapters.documents.framework_of_command import identify_programs
 from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.adapters.job.guessed_settings import says_settings
 from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.facts import Notice, Witness, require_declared
 from diagnose.inputs.caller_arguments import as_config, convert_each
@@ -62,9 +63,13 @@ _FENCE = re.compile(r" {0,12}(`{3,}|~{3,})\s{0,4}([^`\n]*)$")
 _LANGUAGE = re.compile(r"\{?\.?([\w+#-]{0,30})")
 #: What stands behind the marks of a fence and is the first line of its text, not its language or title.
 _TEXT_BEHIND_FENCE = re.compile(r"[^\n]*\\$|[\w./-]{1,80} [^\n]*-|[\w.]{1,120}=[^\s\"']|[a-z_][\w.-]{0,80}: ")
-#: What HTML shows as it is written, and what ends it; a fold ends it too where its own end was forgotten.
-_PRE = re.compile(r"[^\n`]{0,400}?<pre\b[^<>\n]{0,400}>(?:\s{0,8}<code\b[^<>\n]{0,400}>)?", re.IGNORECASE)
-_PRE_END = re.compile(r"(?:</code>\s{0,8})?</pre>|</details>", re.IGNORECASE)
+#: What HTML, the boards' BBCode and Jira show as it is written, and what ends it; a fold ends it too where its own end was forgotten.
+PRE = re.compile(
+    r"[^\n`]{0,400}?(?:<pre\b[^<>\n]{0,400}>(?:\s{0,8}<code\b[^<>\n]{0,400}>)?"
+    r"|\[code(?:=[^\]\n]{0,40})?\]|\{(?:code|noformat)(?::[^{}\n]{0,80})?\}\s{0,8}$)",
+    re.IGNORECASE,
+)
+PRE_END = re.compile(r"(?:</code>\s{0,8})?</pre>|</details>|\[/code\]|\{(?:code|noformat)\}", re.IGNORECASE)
 _TAG_LINE = re.compile(
     r"\s*(?:</?(?:details|summary|p|div|b|br|hr|code|pre|h\d|strong)\b[^<>]{0,200}>\s*|[\w /:#-]{1,60}(?=</summary>)){1,8}$"
 )
@@ -103,6 +108,10 @@ _SHOWN_FILE = re.compile(
 _CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
 #: Where a sentence may go on with a command: behind a colon, or within backticks.
 _QUOTES_COMMAND = re.compile(r"(?<!`)`(?!`)|[:：] {0,4}")
+#: The language of a fence that was put into a line: `bash CUDA_VISIBLE_DEVICES=0 python train.py`.
+_LANGUAGE_MARK = re.compile(
+    r"(?:bash|sh|shell|console|python) {1,2}(?=[A-Z_][A-Z0-9_]{2,60}=|(?:python3?|torchrun|accelerate|deepspeed|vllm) )"
+)
 _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
 _ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
@@ -150,7 +159,20 @@ def is_page(log: Scanned) -> bool:
     if any(
         sign in text
         for text in texts
-        for sign in (b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n|---|", b"\n| --- |", b"\n|:--", b"\n| :--")
+        for sign in (
+            b"```",
+            b"~~~",
+            b"<details",
+            b"<summary",
+            b"<pre",
+            b"[code",
+            b"{code",
+            b"{noformat}",
+            b"\n|---|",
+            b"\n| --- |",
+            b"\n|:--",
+            b"\n| :--",
+        )
     ):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
@@ -181,7 +203,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             yield Block(first + index + 1 - len(beginning), "\n".join([*beginning, *text]), language, True, _named_file(lines, index))
             index, previous = end, ""
             continue
-        pre = _PRE.match(line) if "<" in line else None
+        pre = PRE.match(line) if any(sign in line for sign in "<[{") else None
         if pre:
             end, text = _preformatted(lines, index, pre.end())
             yield Block(first + index, "\n".join(text), "", True, _named_file(lines, index))
@@ -257,7 +279,7 @@ def _preformatted(lines: Sequence[str], index: int, column: int) -> tuple[int, l
     text: list[str] = []
     for number in range(index, len(lines)):
         line = lines[number][column if number == index else 0 :]
-        end = _PRE_END.search(line)
+        end = PRE_END.search(line)
         text.append(strip_markup(line[: end.start()] if end else line))
         if end:
             return number + 1, text
@@ -433,6 +455,8 @@ def is_config(config: OpenDocument) -> bool:
     if config.form == "shell":
         programs = identify_programs(config.launches, config.text, config.source.name, "shell", None)
         return any(program.table is not None or (program.trains and program.launch.launcher) for program in programs)
+    if config.form == "python" and config.kind == "python":
+        return says_settings(config)
     return config.kind == "model" or config.kind in framework_tables.names()
 
 
@@ -464,8 +488,10 @@ def _is_command(lines: Sequence[str], index: int) -> bool:
 def _quoted_command(line: str) -> str:
     """The command with options that stands in a sentence, between backticks or behind a colon; empty: none."""
     for mark in islice(_QUOTES_COMMAND.finditer(line, 0, LINE), MARKS):
-        if _command().match(line, mark.end()) and _is_prose(line[: mark.start()]):
-            command = line[mark.end() :].partition("`")[0] if mark[0] == "`" else line[mark.end() :].rstrip("`")
+        named = _LANGUAGE_MARK.match(line, mark.end())
+        start = named.end() if named else mark.end()
+        if _command().match(line, start) and _is_prose(line[: mark.start()]):
+            command = line[start:].partition("`")[0] if mark[0] == "`" else line[start:].rstrip("`")
             if _HAS_OPTION.search(command):
                 return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""

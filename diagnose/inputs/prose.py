@@ -12,7 +12,7 @@ from diagnose import catalogue, rule_files
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import lexicon
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
-from diagnose.inputs.pasted_page import LARGEST, is_page
+from diagnose.inputs.pasted_page import LARGEST, PRE, PRE_END, is_page
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases, tracebacks
 from diagnose.parse.model.event import Event, Frame
@@ -41,12 +41,16 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
+#: A setting in a line of its own, as people list what they changed.
+_SETTING = re.compile(r"\s{0,8}[a-z][a-z_]{2,40} ?= ?\d{1,9}[,.;]?\s{0,4}")
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 #: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
 _WRITTEN = re.compile(
     r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]"
     r"|\b(?:I am|I have|my (?:gpu|card|machine))\b"
 )
+#: The mark of what stands in <pre>, [code] or {code}, and signs of which one stands where it begins.
+_SHOWN, _SHOWS = "<pre>", ("<pre", "[code", "[CODE", "{code", "{noformat")
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
 #: Marks of a kind of issue before its title: `[Bug]: `.
 _TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
@@ -185,6 +189,12 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             fence, label = "" if fence else mark[1], ""
             is_plain = line[mark.end() :].strip().lower() in _PLAIN_FENCES
             continue
+        if fence == _SHOWN and PRE_END.search(line):
+            fence = ""
+            continue
+        if not fence and any(sign in line for sign in _SHOWS) and (shown := PRE.match(line)) and not PRE_END.search(line, shown.end()):
+            fence, is_plain = _SHOWN, False
+            continue
         is_named = is_title or not line.strip() or _LOGIN.match(line.strip()) or _HEADING.match(line)
         author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
         if not line.strip() or len(line) > LONGEST or not is_read(line):
@@ -193,7 +203,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             continue
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         heading = _HEADING.match(line)
-        if heading is None and _PRINTED.search(line):
+        if heading is None and _PRINTED.search(line) and not _SETTING.fullmatch(line):
             is_title, label = False, ""
             continue
         if is_others:
@@ -245,7 +255,9 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         return None
     sentence, rule = report
     if rule.get("general"):
-        rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), rule)
+        rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None) or _whose(
+            rule, sentences
+        )
     page, frames, place = _cut_traceback(log)
     phase = phases.phase_of_frames(frames) if frames else ""
     phase = (
@@ -266,6 +278,14 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         frames=frames,
         evidence=evidence,
     )
+
+
+def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
+    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card."""
+    words = _table()["whose"]
+    host, card = _pattern(words["host"]), _pattern(words["card"])
+    is_host = any(host.search(each.text) for each in sentences) and not any(card.search(each.text) for each in sentences)
+    return {**rule, "family": words["family"]} if is_host else rule
 
 
 def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
@@ -355,12 +375,13 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     claims: dict[str, list[_Claim]] = {}
     tried: dict[str, Sentence] = {}
     helped: dict[str, Sentence] = {}
+    generates = _generates(sentences)
     for sentence in sentences:
         for remedy in tried_in(sentence.text, sentence.lead):
             tried.setdefault(remedy, sentence)
         for remedy in helped_in(sentence.text):
             helped.setdefault(remedy, sentence)
-        for claim in _claims(sentence):
+        for claim in _claims(sentence, generates):
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
@@ -407,22 +428,32 @@ def helped_in(text: str) -> list[str]:
     ]
 
 
-def _claims(sentence: Sentence) -> Iterator[_Claim]:
-    for name, value, weight in _stated(sentence.text):
+def _generates(sentences: Sequence[Sentence]) -> bool:
+    """Whether the settings that are named are those of a program that generates, and no sentence speaks of training."""
+    names = (match["name"] for each in sentences for match in _pattern(_table()["settings"]["says"]).finditer(each.text))
+    return any(map(lexicon.names_generation, names)) and not any(_pattern(_table()["learns"]).search(each.text) for each in sentences)
+
+
+def _claims(sentence: Sentence, generates: bool) -> Iterator[_Claim]:
+    for name, value, weight in _stated(sentence.text, generates):
         yield _Claim(name, value, sentence, weight + sentence.heading)
 
 
 @lru_cache(maxsize=1024)  # pages repeat themselves
-def _stated(sentence: str) -> tuple[tuple[str, Value, int], ...]:
+def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...]:
     """The facts that a sentence states, the first value of each, with their weight."""
     text = _own_words(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
     for rule, says, unless in _fact_rules() if text else ():
         for name, value in _values(rule, says, unless, text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
+    batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
+    barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and _pattern(rule["nowhere"]).search(text)}
     for name, value in _settings(text) if text else ():
+        if name in barred:
+            continue
         stated.setdefault(name, (name, value, 1))
-    return tuple(stated.values())
+    return tuple((batch.get(name, name), value, weight) for name, value, weight in stated.values())
 
 
 @cache
@@ -451,6 +482,8 @@ def _denies(clause: str, sentence: str) -> bool:
 
 def _values(rule: Mapping[str, Any], says: re.Pattern[str], unless: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, Value]]:
     """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that."""
+    if "nowhere" in rule and _pattern(rule["nowhere"]).search(text):
+        return
     for match in says.finditer(text):
         if unless is not None and unless.search(_part_around(text, *match.span())):
             continue
@@ -465,7 +498,7 @@ def _part_around(text: str, start: int, end: int) -> str:
     first, last = 0, len(text)
     for boundary in _PART.finditer(text):
         if boundary.end() <= start:
-            first = boundary.end()
+            first = first if boundary[0] in "(（" else boundary.end()  # an aside belongs to what it explains
         elif boundary.start() >= end:
             last = boundary.start()
             break
@@ -648,8 +681,8 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
 
 
 def _prints(name: Value, capacity: Size) -> bool:
-    """Whether a card of this name may print such a capacity."""
-    keys = {card.key for card in catalogue.cards_of_capacity(capacity)}
+    """Whether a card of this name may print such a capacity: it is sold with as much memory as those that are known to."""
+    keys = {card.key for card in catalogue.cards_of_class(catalogue.cards_of_capacity(capacity))}
     return not keys or any(card in keys for card in _cards_named(str(name)))
 
 

@@ -178,7 +178,7 @@ class KeyLine(Row):
     if_: Words = Field({}, alias="if")
     where: Words = {}
     needs: list[Need] = []
-    takes: Literal["whole", "any", "each", "part", "basename", "many"] = "whole"
+    takes: Literal["whole", "any", "each", "part", "basename", "many", "largest"] = "whole"
     part: str = ""
     times: str = ""
     over: str = ""
@@ -1063,6 +1063,7 @@ class FactClause(Row):
     label: str = ""
     value: str = ""
     unless: str = ""
+    nowhere: str = ""
     against: dict[str, str] = {}
     spelled: dict[str, str] = {}
     k: int = 1
@@ -1160,6 +1161,8 @@ class Prose(Row):
     settings: ProseSettings
     compared: list[str]
     trains: list[str]
+    learns: str
+    whose: dict[str, str]
     tries: str
     tried: list[TriedClause]
     works: str

@@ -7,6 +7,14 @@ from collected import for_each
 import diagnose
 
 MESSAGES = {
+    "[HAMI-core ERROR (pid:7 thread=140360328144640 allocator.c:115)]: cuMemoryAllocate failed res=2": "cuda_driver",
+    "ERROR: ../rtSafe/safeRuntime.cpp (25) - Cuda Error in allocate: 2 (out of memory)": "cuda_driver",
+    "permutohedral/DeviceMemoryAllocator.h:68] GPU memory allocation failed (might be due to insufficient memory)": "other",
+    "RuntimeError: Insufficient VRAM in split for model and cache": "other",
+    "DmlExecutionProvider: Exception(1) tid(4790) 8007000E Not enough memory resources are available to complete this operation.": "other",
+    "OpenCL error: clEnqueueNDRangeKernel: -4": "other",
+    "CUDA memory allocation error detected:": "other",
+    "MIOpen Error: /MIOpen/src/ocl/handleocl.cpp:204: Memory not available to allocate buffer: 4362076160": "torch_hip",
     "RMM failure at:/opt/rmm/mr/device/pool_memory_resource.hpp:201: Maximum pool size exceeded": "other",
     "[TRT] [W] Requested amount of GPU memory (6442450944 bytes) could not be allocated.": "other",
     "catboost/cuda/cuda_lib/cuda_base.h:275: CUDA error 2: out of memory": "cuda_driver",

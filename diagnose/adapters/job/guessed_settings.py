@@ -189,6 +189,8 @@ def _own_settings(documents: Sequence[OpenDocument], programs: Sequence[StartedP
             table = framework_tables.table(document.kind)
             if _is_open(table) and table.role:
                 yield _file(document, _unknown_to(table, document.leaves), lexicon.NEEDED)
+        elif document.form == "python" and framework_tables.role_of(document.kind) == "around":
+            yield from _script(document, programs)
 
 
 def _is_open(table: Table) -> bool:
@@ -254,15 +256,27 @@ def _variables(document: OpenDocument, programs: Sequence[StartedProgram]) -> It
 
 
 def _script(document: OpenDocument, programs: Sequence[StartedProgram]) -> Iterator[_Text]:
+    is_plain = document.kind != "python"  # a call of torch or transformers is known, and its table reads what such calls say
+    leaves, modules = script_settings(document)
+    is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)
+    shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started + is_plain
+    yield _Text(document.source.name, "python", document.text, leaves, shown, 3)
+
+
+def script_settings(document: OpenDocument) -> tuple[Sequence[Leaf], Collection[str]]:
+    """What a script names and gives a value, and the modules that it imports; nothing of a text that is no Python."""
     # Readers of Python (ast): few jobs are scripts without a trainer.
     from diagnose.adapters.python.script_calls import PREFIXED
     from diagnose.adapters.python.script_settings import SettingsReader
 
-    is_plain = document.kind != "python"  # a call of torch or transformers is known, and its table reads what such calls say
+    skipped = PREFIXED - {"DataLoader"} | {"from_pretrained"} if document.kind != "python" else frozenset()
     try:
-        leaves, modules = SettingsReader(document.text, PREFIXED - {"DataLoader"} | {"from_pretrained"} if is_plain else frozenset()).read()
+        return SettingsReader(document.text, skipped).read()
     except (RecursionError, Unreadable):
-        return
-    is_started = any(base_name(start.launch.program) == base_name(document.source.name) and start.trains for start in programs)
-    shown = lexicon.NEEDED * any(map(lexicon.shows_training, modules)) + is_started + is_plain
-    yield _Text(document.source.name, "python", document.text, leaves, shown, 3)
+        return (), ()
+
+
+def says_settings(document: OpenDocument) -> bool:
+    """Whether a script that calls no trainer names settings of a program that trains or runs a model."""
+    leaves, modules = script_settings(document)
+    return bool(lexicon.guesses(leaves, lexicon.NEEDED * any(map(lexicon.shows_training, modules))).read)

@@ -53,13 +53,14 @@ class ScriptNames:
     changed_attributes: set[tuple[str, str]] = field(default_factory=set)
     mutated: set[str] = field(default_factory=set)  # mappings whose keys are changed later
     conditions: dict[int, ast.expr] = field(default_factory=dict)  # by call inside an `if`: its innermost condition
+    in_branches: set[int] = field(default_factory=set)  # nodes in a branch or a loop
 
     @classmethod
     @lru_cache(maxsize=1)
     def from_tree(cls, tree: ast.Module) -> ScriptNames:
         """The names of a script, which nobody changes afterwards."""
         names = cls()
-        branches = {id(inner) for node in nodes_of(tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
+        branches = names.in_branches = {id(inner) for node in nodes_of(tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
         for node in nodes_of(tree):
             names._record_node(node, id(node) in branches)
         for node in nodes_of(tree):
@@ -73,6 +74,8 @@ class ScriptNames:
         for node in nodes_of(tree):
             if isinstance(node, ast.Assign):
                 names._record_parse(node)
+            elif isinstance(node, ast.Call) and callee_name(node.func) == "set_defaults":
+                names.options.update((word.arg, word.value) for word in node.keywords if word.arg in names.options)
         return names
 
     # -- collecting

@@ -14,7 +14,9 @@ from diagnose.adapters.python.script_values import LeafCollector
 #: Calls that declare an option, with the option's name first: click, absl.
 _OPTIONS = ("option", "DEFINE_integer", "DEFINE_float", "DEFINE_string", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum")
 #: Calls that stand for a default: of dataclasses and pydantic, of typer.
-_DEFAULTS = ("field", "Field", "Option", "Argument")
+_DEFAULTS = ("field", "Field", "Option", "Argument", "set_defaults")
+#: Calls that make a namespace of a parser's options.
+_PARSES = ("parse_args", "parse_known_args")
 #: Calls that switch something on by being made.
 _SWITCHES = frozenset(
     {"gradient_checkpointing_enable", "set_grad_checkpointing", "enable_gradient_checkpointing"}
@@ -37,6 +39,7 @@ class SettingsReader(LeafCollector):
     def __init__(self, text: str, skipped: frozenset[str]) -> None:
         super().__init__(text)
         self._skipped = skipped
+        self._assigned: list[tuple[str, int]] = []  # what attributes and items are set to, with the place of the value
 
     def read(self) -> tuple[list[Leaf], frozenset[str]]:
         """The settings in source order, and the top-level modules that the script imports. Raises Unreadable for what is not Python."""
@@ -49,16 +52,23 @@ class SettingsReader(LeafCollector):
             else:
                 self.script.leaves.append(Leaf(full_name, None, "", 0, 0, 1, 1, "unsure", option=name))
         assigned: set[int] = set()
+        fields = {id(part) for node in nodes_of(tree) if isinstance(node, ast.ClassDef) for part in node.body}
         for node in nodes_of(tree):
             if isinstance(node, ast.ClassDef):
                 for name, value in (*self._names.fields(node.name), *_constructor_defaults(node)):
                     self._add_setting(f"{node.name}.{name}", _default_of(value))
-            elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            elif (
+                isinstance(node, (ast.Assign, ast.AnnAssign))
+                and node.value is not None
+                and (isinstance(node.value, ast.Call) or id(node) not in fields)
+            ):
                 self._read_assignment(node.targets if isinstance(node, ast.Assign) else [node.target], node.value, assigned)
         for node in nodes_of(tree):
             if isinstance(node, ast.Call) and id(node) not in assigned:
                 self._read_call(node)
-        leaves = sorted(self.script.leaves, key=lambda leaf: leaf.start)
+        changes = self._changes()
+        leaves = [leaf for leaf in self.script.leaves if leaf.start >= changes.get(leaf.key, 0)]
+        leaves.sort(key=lambda leaf: leaf.start)
         return leaves, frozenset(module.partition(".")[0] for module in self._names.modules.values())
 
     def _read_assignment(self, targets: Sequence[ast.expr], value: ast.expr, assigned: set[int]) -> None:
@@ -81,15 +91,26 @@ class SettingsReader(LeafCollector):
         elif isinstance(targets[0], ast.Name) and self._names.bindings.get(path) is not value and not isinstance(value, ast.Dict):
             return  # bound in several places: which of them counts is unknown
         else:
+            if not isinstance(targets[0], ast.Name):
+                self._record_change(path, value, id(value))
             self._add_setting(path, value)
+
+    def _changes(self) -> dict[str, int]:
+        """Where a setting is given its last value, outside of branches, by its key and by that of the option or the field that it changes:
+        what stands before that is not what runs."""
+        changes: dict[str, int] = {}
+        for path, at in self._assigned:
+            name, _, attribute = path.rpartition(".")
+            made = self._names.bindings.get(name)
+            maker = callee_name(made.func) if isinstance(made, ast.Call) else ""
+            keys = [path, *([self._names.full_names.get(attribute, attribute)] if maker in _PARSES else [f"{maker}.{attribute}"])]
+            changes.update((key, max(at, changes.get(key, 0))) for key in keys)
+        return changes
 
     def _read_call(self, call: ast.Call, path: str = "") -> None:
         """The keywords of a call, a mapping that it wraps, the optimizer that it makes, an option that it declares."""
         name = callee_name(call.func)
-        if declares_option(call) or name in _DEFAULTS:
-            return
-        if name in _OPTIONS:
-            self._read_option(call)
+        if declares_option(call) or name in _DEFAULTS or self._read_declaration(call, name, path):
             return
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
         if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
@@ -110,6 +131,31 @@ class SettingsReader(LeafCollector):
         for arg in call.args:
             if isinstance(arg, ast.Dict):
                 self._add_setting(path, arg)
+
+    def _read_declaration(self, call: ast.Call, name: str, path: str) -> bool:
+        """Read an option that a call declares, or a mapping that it changes; whether it is such a call."""
+        if name in _OPTIONS:
+            self._read_option(call)
+            return True
+        owner = _path(call.func.value) if name == "update" and not path and isinstance(call.func, ast.Attribute) else ""
+        if owner:
+            self._read_update(call, owner)
+        return bool(owner)
+
+    def _read_update(self, call: ast.Call, path: str) -> None:
+        """`cfg.update(batch_size=8)` and `cfg.update({"batch_size": 8})`."""
+        pairs = [(word.arg, word.value) for word in call.keywords]
+        for arg in call.args:
+            if isinstance(arg, ast.Dict):
+                pairs += [(scalar_text(name) if name else None, value) for name, value in zip(arg.keys, arg.values, strict=True)]
+        for name, value in pairs:
+            if name is not None:
+                self._record_change(f"{path}.{name}", value, id(call))
+                self._add_setting(f"{path}.{name}", value)
+
+    def _record_change(self, path: str, value: ast.expr, statement: int) -> None:
+        if statement not in self._names.in_branches:
+            self._assigned.append((path, self._span(value)[0]))
 
     def _read_option(self, call: ast.Call) -> None:
         flags = [text for text in map(scalar_text, call.args) if text]

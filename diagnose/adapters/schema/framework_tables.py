@@ -74,6 +74,11 @@ Role = Literal["general", "plain", "engine", "around", "variables"]
 
 
 @cache
+def role_of(name: str) -> str:
+    """The role of a framework's table; empty where it has none, or none is called so."""
+    return str(_index()[name]["role"]) if name in _index() else ""
+
+
 def of_role(role: Role) -> str:
     """The table of this role, the most particular where several have it."""
     return next(name for name in names() if _index()[name]["role"] == role)

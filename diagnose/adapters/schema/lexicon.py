@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_DEPTH, Leaf
 from diagnose.adapters.schema.table_types import Key, Table
-from diagnose.adapters.schema.value_meaning import NOTHING, meaning
+from diagnose.adapters.schema.value_meaning import NOTHING, largest_number, meaning
 from diagnose.catalogue import model
 from diagnose.facts import Value
 from diagnose.parse.text.lazy_re import lazy_compile
@@ -21,6 +20,9 @@ from diagnose.word_conditions import UNSET, Conditions, is_one_of, word_of
 NAME = "lexicon"
 #: Keys, imports and launchers that have to show that a document trains or runs a model, so that more than these is read of it.
 NEEDED = 2
+#: Keys that two blocks have to share for being alternatives.
+_ALIKE = 2
+_MOST_BLOCKS = 32
 #: The name of rows that read values whatever their keys are called.
 ANY = "*"
 #: Values that switch something off. They say less than a key beside them that switches it on.
@@ -94,12 +96,14 @@ class _Candidate(NamedTuple):
     value: Value
     knob: str
     scope: str
+    is_odd: bool  # it stands in a block of none of the names that programs of all kinds have
 
     @property
-    def rank(self) -> tuple[bool, int, bool]:
-        """Its place among the candidates of a knob, the best first; a batch comes before a number of samples to generate."""
+    def rank(self) -> tuple[bool, int, bool, bool]:
+        """Its place among the candidates of a knob, the best first: a batch comes before a number of samples to generate, what stands by
+        itself or in a block of training before what stands in a block of another name."""
         place = -1 if self.knob == self.row.raw.get("generating") else self.row.place
-        return self.value in _OFF and self.value is not None, place, self.scope != "training"
+        return self.value in _OFF and self.value is not None, place, self.scope != "training", self.is_odd
 
 
 @cache
@@ -110,6 +114,14 @@ def _lexicon() -> Mapping[str, Any]:
 @cache
 def _scopes() -> Mapping[str, str]:
     return {word: scope for scope, words in _lexicon()["scopes"].items() for word in words}
+
+
+@cache
+def _usual() -> frozenset[str]:
+    """Words of blocks and classes in which programs of all kinds keep their settings."""
+    table = _lexicon()
+    words = {*table["blocks"], *table["settings"], *table["trainings"], *table["prefixes"], *_scopes()}
+    return frozenset(word for name in words for word in (name, *_words(name)))
 
 
 @cache
@@ -164,6 +176,12 @@ def names_training(program: str) -> int:
     return NEEDED * trains or not words.isdisjoint(_lexicon()["programs"])
 
 
+def names_generation(name: str) -> bool:
+    """Whether a setting of this name (of two words and more: one is a word of sentences) is one of programs that generate."""
+    words = _words(name)
+    return any("_".join(words[start:]) in _names("generates") for start in range(len(words) - 1))
+
+
 def names_config(key: str) -> bool:
     """Whether a key of this name may name another configuration file."""
     return not set(_words(key.rpartition(".")[2])).isdisjoint(_lexicon()["references"])
@@ -203,7 +221,10 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
     """
-    own = (leaf for leaf in leaves if leaf.shape != "map" and not _HYDRA_DEFAULT.match(leaf.key))
+    other = _alternatives(leaves)
+    own = (
+        leaf for leaf in leaves if leaf.shape != "map" and leaf.key.rpartition(".")[0] not in other and not _HYDRA_DEFAULT.match(leaf.key)
+    )
     positive = (_positive(leaf) for leaf in (*own, *_switches(leaves)))
     named = [(leaf, _spelled(leaf.key)) for leaf in positive]
     present = {spelling: "" for _, name in named for spelling in name.spellings}
@@ -233,6 +254,30 @@ def _positive(leaf: Leaf) -> Leaf:
     if negation not in _lexicon()["negations"] or not words or opposite is None:
         return leaf
     return replace(leaf, key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
+
+
+def _alternatives(leaves: Sequence[Leaf]) -> Collection[str]:
+    """Blocks beside each other with keys of the same names, `profiles: {small: {...}, large: {...}}`, of which one is used: all of them but
+    for the one whose name is the value of another key. Blocks with names of scopes (train, val) or of settings are used together."""
+    inside: dict[str, dict[str, set[str]]] = {}
+    for leaf in leaves:
+        around, _, name = leaf.key.rpartition(".")
+        outer, _, block = around.rpartition(".")
+        if outer and not _usual().intersection(_words(block)):
+            inside.setdefault(outer, {}).setdefault(block, set()).add(name)
+    chosen = {leaf.text for leaf in leaves}
+    result: set[str] = set()
+    for outer, blocks in inside.items():
+        if len(blocks) > _MOST_BLOCKS:
+            continue
+        alike = {one for one in blocks for other in blocks if one != other and len(_known(blocks[one] & blocks[other])) >= _ALIKE}
+        result |= {f"{outer}.{block}" for block in alike - chosen}
+    return result
+
+
+def _known(names: Iterable[str]) -> list[str]:
+    """The names that mean a knob."""
+    return [name for name in names if any(spelling in _rows() for spelling in _spelled(name).spellings)]
 
 
 def _switches(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
@@ -272,7 +317,7 @@ def _candidates(leaf: Leaf, name: _Name, present: Mapping[str, str], generates: 
             value = _value(row, leaf)
             if value is not None:
                 is_read = True
-                yield _Candidate(leaf, row, value, knob, scope)
+                yield _Candidate(leaf, row, value, knob, scope, not name.path <= _usual())
         if is_read:
             return
 
@@ -300,7 +345,7 @@ def _value(row: _Row, leaf: Leaf) -> Value:
     if takes in ("model", "hub"):
         return _model_name(leaf, takes == "hub")
     if takes == "largest":
-        leaf = _largest(leaf)
+        leaf = largest_number(leaf)
     if takes == "cards":
         leaf = _counted(leaf)
     try:
@@ -331,15 +376,6 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
         is_model = folders and not _MODEL_WORDS.isdisjoint(_words(leaf.key.rpartition(".")[2])) and _SIZED_NAME.match(last)
         return text if is_model else None
     return text if text and (model(text) is not None or _SIZE.search(last)) else None
-
-
-def _largest(leaf: Leaf) -> Leaf:
-    """A list of sizes as its largest, `(640, 800)` and `640x800` as well."""
-    texts = leaf.items or re.split(r"[\s,()\[\]x*]+", (leaf.text or "").strip("()[] "))
-    numbers = [text for text in texts if text]
-    if leaf.shape not in ("scalar", "list") or not numbers or not all(_INTEGER.fullmatch(text) for text in numbers):
-        return leaf
-    return replace(leaf, shape="scalar", text=str(max(int(float(text)) for text in numbers)), items=())
 
 
 def _counted(leaf: Leaf) -> Leaf:
@@ -417,7 +453,8 @@ def _spelled(key: str) -> _Name:
     own_scopes = [word for word in own if word in _scopes()]
     around = [*below, *(word for part in reversed(parts[:-1]) for word in part)]
     outer_scopes = [_scopes()[word] for word in around if word in _scopes()]
-    return _Name(tuple(dict.fromkeys(spellings)), frozenset(own), frozenset((*own_scopes, *around)), tuple(own_scopes), tuple(outer_scopes))
+    path = frozenset((*own_scopes, *around, *map("_".join, parts[:-1])))
+    return _Name(tuple(dict.fromkeys(spellings)), frozenset(own), path, tuple(own_scopes), tuple(outer_scopes))
 
 
 def _shorter(words: list[str], rest: slice, end: int, listed: str) -> Iterator[list[str]]:

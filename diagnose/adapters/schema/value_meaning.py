@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -11,9 +12,11 @@ from diagnose.adapters.formats.config_value import NO, YES, Leaf
 from diagnose.adapters.schema.table_types import Key
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
+from diagnose.parse.text.lazy_re import lazy_compile
 
 #: Sentinel: the key is present and leaves the knob alone.
 NOTHING = object()
+_INTEGER = lazy_compile(r"\d{1,7}(?:\.0+)?")
 
 
 def meaning(key: Key, leaf: Leaf) -> Value | object:
@@ -80,6 +83,8 @@ def _plain_text(key: Key, leaf: Leaf) -> str | None:
     if key.takes == "many":
         items = leaf.items if leaf.shape == "list" else [item for item in (leaf.text or "").strip("[] ").split(",") if item.strip()]
         return str(len(items)) if leaf.shape == "list" or len(items) > 1 else (leaf.text or "").strip("[] ,")
+    if key.takes == "largest":
+        leaf = largest_number(leaf)
     if leaf.shape == "list":
         return ",".join(leaf.items)
     text = leaf.text or ""
@@ -88,6 +93,15 @@ def _plain_text(key: Key, leaf: Leaf) -> str | None:
     if key.takes == "basename":
         return text.replace("\\", "/").rpartition("/")[2]
     return text
+
+
+def largest_number(leaf: Leaf) -> Leaf:
+    """A list of sizes as its largest, `(640, 800)` and `640x800` as well."""
+    texts = leaf.items or re.split(r"[\s,()\[\]x*]+", (leaf.text or "").strip("()[] "))
+    numbers = [text for text in texts if text]
+    if leaf.shape not in ("scalar", "list") or not numbers or not all(_INTEGER.fullmatch(text) for text in numbers):
+        return leaf
+    return replace(leaf, shape="scalar", text=str(max(int(float(text)) for text in numbers)), items=())
 
 
 def _first_word_meaning(key: Key, leaf: Leaf) -> Value | object:

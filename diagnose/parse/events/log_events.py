@@ -44,6 +44,10 @@ _QUOTED = (
 )
 #: What a line of source has before the words of a message that it raises, prints or asks for.
 _HEADING = lazy_compile(r"[> ]{0,6}(?:#{1,6} |\*\*[^*\n]{1,300}\*\*\s{0,9}$)")
+#: What stands in a title before the words of a message: words of a person, and no sign of a program's line.
+_TITLE = lazy_compile(
+    r"(?!.*(?:\d:\d\d|\b(?:INFO|WARN(?:ING)?|ERROR|FATAL|error|warning)\b|Error|Exception))[\w ,.'\"()，。、：！-]*\w{2}[ ,(，：]{0,3}$"
+)
 _SOURCE = lazy_compile(
     r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
 )
@@ -91,8 +95,13 @@ class PlacedMessage:
 
     @property
     def is_heading(self) -> bool:
-        """Whether it stands in a heading of a page, where somebody quotes it."""
-        return _HEADING.match(self.line_start) is not None
+        """Whether it stands in a heading of a page, where somebody quotes it, or within the words of a title above a blank line."""
+        if _HEADING.match(self.line_start) is not None:
+            return True
+        if self.offset > CONTEXT or self.index:
+            return False
+        is_title = not self.page.excerpt.offset and len(self.page) > 1 and not self.page.line(1).text.strip()
+        return is_title and _TITLE.match(self.page.excerpt.raw[: min(self.offset, CONTEXT)].decode("utf-8", "replace")) is not None
 
     @property
     def gave_up(self) -> bool:

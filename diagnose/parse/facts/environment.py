@@ -34,7 +34,7 @@ _VERSIONED = lazy_compile(
 )
 _CARD = lazy_compile(
     rb"GPU type: |, (?:NVIDIA|Tesla|AMD) [A-Z]"
-    rb"|GPU \d+(?:-\d+)?: |CUDA capacity: |Device: cuda:\d+ |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
+    rb"|GPU \d+(?:-\d+)?: |GPU \d+(?:,\d+)*   |CUDA capacity: |Device: cuda:\d+ |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
     rb"|(?:\| {1,8}|\n)\d{1,3},? {1,8}(?:NVIDIA|Tesla) \w|/\|    (?:NVIDIA|Tesla|AMD) \w|\[\d{1,3}\] NVIDIA \w"
 )
 _CONFIG = lazy_compile(rb"Model config \w{1,80} \{")
@@ -194,7 +194,7 @@ def _number_of_cards(statement: Statement, indexes: set[str]) -> int:
     numbers = [int(number) for number in re.findall(r"\d{1,5}", statement.words[0])] if len(statement.words) > 1 else []
     if statement.kind == "cards":
         return numbers[0]
-    if len(numbers) == 2:  # GPU 0-7
+    if len(numbers) == 2 and "-" in statement.words[0]:  # GPU 0-7
         return numbers[1] - numbers[0] + 1
     indexes.update(str(number) for number in numbers)
     return 0

@@ -44,14 +44,15 @@ _ROWS_OF_CARDS = 16  # adjacent rows without an index that may be as many cards;
 
 #: What tells that training went on between two of DeepSpeed's lines; during set-up they stand between steps of the set-up.
 _TRAINS = (b"s/it", b"it/s", b"'loss'")
-_STEPS = rb"\bstep=\d"
+_STEPS = rb"(?i)\b(?:step|iter(?:ation)?)[ =:]{1,2}\d"
+_STEP_WORDS = (b"step", b"Step", b"iter", b"Iter")
 #: A step counter beside a figure that has none of its own: explicit ones, then a progress bar, then any word for a step.
 _COUNTED = rb"global_step/max_steps': '(\d{1,12})/|\bstep:(\d{1,12}) - |'(?:global_)?step': (\d{1,12})\b"
 _COUNTERS = (b"global_step/max_steps'", b"step:", b"step': ")  # one of these stands in each
 _BAR = rb"%\|[^|\r\n]{0,300}\| {0,8}([\d,]{1,15})/([\d,]{1,15}) \["
 _STEP = (
     rb"(?i)(?<![a-z])(?:global[_ ]?step|steps?|it(?:er(?:ation)?s?)?|num_updates|batch|update)['\"]?[ :=#\[]{1,4}['\"]?(\d{1,12})(?!\.?\d)"
-    rb"|\[ {0,8}(\d{1,9})/ {0,4}(\d{1,9})\]"
+    rb"|\[ {0,8}(\d{1,9})/ {0,4}(\d{1,9})\]|(?<!\d)(\d{1,9}) ?\xe6\xad\xa5"
 )
 _EPOCH = (
     rb"(?i)(?<![a-z_])epoch(?:\((?:train|val)\))?['\"]?[ :=#\[]{1,4}['\"]?(\d{1,6})"
@@ -63,8 +64,8 @@ _EPOCHS = (b"poch", b"POCH", "轮".encode())
 _FIGURE = (
     rb"(?:\((?:device=)?(?:cuda:)?(?P<gpu>\d{0,2})\))?['\"\]]{0,2}"
     rb"[ _]?[(\[]?(?P<ahead>(?:[KMGT]i?B|[kmg]b|bytes)(?=[)\] :='\"]|$))?[)\]]?['\"]{0,2}"
-    rb"(?: (?:is|was|now|at))? {0,8}[:=|]{0,2}>? {0,8}['\"]?(?P<value>\d{1,3}(?:,\d{3}){1,5}|\d{1,16}(?:\.\d{1,20})?)"
-    rb"(?: ?(?P<unit>[KMGTkmgt]i?[Bb]?|bytes|B))?(?![\w%])"
+    rb"(?: (?:is|was|now|at))? {0,8}(?:[:=|]{1,2}|\xef\xbc\x9a)?>? {0,8}['\"]?(?P<value>\d{1,3}(?:,\d{3}){1,5}|\d{1,16}(?:\.\d{1,20})?)"
+    rb"(?: ?/ ?\d{1,9}(?:\.\d{1,9})?(?= ?[KMGTkmgt]i?[Bb]))?(?: ?(?P<unit>[KMGTkmgt]i?[Bb]?|bytes|B))?(?![\w%])"
 )
 _UNITS = {"k": "KiB", "m": "MiB", "g": "GiB", "t": "TiB"}
 #: Words right before a name that make it the name of another figure: of the most so far, of a capacity, of the host's memory.
@@ -121,7 +122,7 @@ class Point:
         own = _compiled(_STEP).search(raw, start, end)
         if own is None:
             own = next(iter(reversed(list(_compiled(_STEP).finditer(raw, max(after, start - 1200, 0), start)))), None)
-        return None if own is None else (int(own[1] or own[2]), int(own[3] or 0))
+        return None if own is None else (int(own[1] or own[2] or own[4]), int(own[3] or 0))
 
     def epoch(self) -> int | None:
         """The epoch that its line, or the last line before it, names."""
@@ -244,7 +245,8 @@ def _trains(raw: bytes, start: int, end: int) -> bool:
     for word in _TRAINS:
         if raw.find(word, start, end) >= 0:
             return True
-    return raw.find(b"step=", start, end) >= 0 and _compiled(_STEPS).search(raw, start, end) is not None
+    has_word = any(raw.find(word, start, end) >= 0 for word in _STEP_WORDS)
+    return has_word and _compiled(_STEPS).search(raw, start, end) is not None
 
 
 def _size(match: re.Match[bytes], row: LineRow) -> Size | None:
