@@ -145,7 +145,7 @@ def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
             phrase("ledger.host_tensor", tensor=name) if on_host else name,
             event.requested.bytes,
             group=rule_files.table("vocabulary")["fills_host"][0] if on_host else made.group,
-            lowered_by={} if on_host else dict(made.lowered),
+            lowered_by=dict(made.lowered),
         )
     ]
 
