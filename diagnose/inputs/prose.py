@@ -121,7 +121,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):
-        facts = _of_engine(facts) if "rollout.engine" in names else [fact for fact in facts if fact.name != "model.path"]
+        facts = _of_engine(facts) if "rollout.engine" in names else [_only_named(fact) for fact in facts]
     facts, refuted = _without_refuted(facts, reading)
     return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
 
@@ -130,6 +130,12 @@ def _of_engine(facts: Iterable[Fact]) -> list[Fact]:
     """The facts of a page on an engine that trains nothing: its lengths and its parallelism are the engine's."""
     engine = _table()["settings"]["of_engine"]
     return [replace(fact, name=engine.get(fact.name, fact.name)) for fact in facts]
+
+
+def _only_named(fact: Fact) -> Fact:
+    """The fact; a model on a page that says of no training and of no engine what it does is only named: nothing is computed of it but
+    which of its tensors the request is as large as."""
+    return replace(fact, name="report.model") if fact.name == "model.path" else fact
 
 
 # -- sentences

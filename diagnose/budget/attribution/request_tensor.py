@@ -72,7 +72,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
 
 def _books_with_a_shape(book: FactBook) -> list[FactBook]:
     """The book; where its model is unknown, once with each known model that the name may be a variant of."""
-    name = book.word("model.path")
+    name = book.word("model.path") or book.word("report.model")
     if "model.shape" in book or not name:
         return [book]
     return [book.changed({"model.shape": kin}) for kin in catalogue.kin(name)] or [book]
