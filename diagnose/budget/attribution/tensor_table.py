@@ -33,7 +33,7 @@ KINDS = (
     "printed",
 )
 #: torch's functions and modules, by their path up to the end of its folder.
-_OF_TORCH = re.compile(r"(?:[^|]{0,400}-packages/)?torch/(?!utils/data/)")
+_OF_TORCH = re.compile(r"(?:[^|]{0,400}(?:-packages|/lib)/)?torch/(?!utils/data/)")
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
 
@@ -77,9 +77,7 @@ class Tensor:
 
     def frame_fits(self, event: Event) -> bool:
         """Whether the traceback shows this tensor being allocated: a pattern in the innermost frame, and one in any frame."""
-        lines, innermost = (f":|{event.source_line}",), 1
-        if not event.source_line:
-            lines, innermost = _frame_lines(event.frames)
+        lines, innermost = ((f":|{event.source_line}",), 1) if event.source_line else _frame_lines(event.frames)
         if not lines:
             return False
         return (not self.at or _any_line_matches(self.at, lines[-innermost:])) and (
