@@ -139,13 +139,19 @@ def _with_one_model(facts: Iterable[Fact]) -> list[Fact]:
         if fact.name == "model.path"
         for path in [str(fact.value)]
     }
-    return held if len(named) == 1 else [fact for fact in held if fact.name != "model.path"]
+    return held if len(named) == 1 else [_only_named(fact) for fact in held]
 
 
 def _of_engine(facts: Iterable[Fact]) -> list[Fact]:
     """The facts of a page on an engine that trains nothing: its lengths and its parallelism are the engine's."""
     engine = _table()["settings"]["of_engine"]
     return [replace(fact, name=engine.get(fact.name, fact.name)) for fact in facts]
+
+
+def _only_named(fact: Fact) -> Fact:
+    """The fact; a model on a page that says of no training and of no engine what it does is only named: nothing is computed of it but
+    which of its tensors the request is as large as."""
+    return replace(fact, name="report.model") if fact.name == "model.path" else fact
 
 
 # -- sentences

@@ -194,9 +194,10 @@ def test_of_an_unknown_model_a_size_names_nothing() -> None:
 
 
 def test_host_failures_are_not_tensors_of_the_card() -> None:
-    """What the frame makes has its name, in host memory, and no figure or knob of the card's tensors."""
+    """What the frame makes has its name, in host memory, and no figure of the card's tensors; what it depends on lowers it there too."""
     (made,) = found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", CROSS_ENTROPY, family="cpu_allocator"))
-    assert (made.group, made.formula, made.exact, dict(made.lowered_by)) == ("host_ram", "", False, {})
+    assert (made.group, made.formula, made.exact) == ("host_ram", "", False)
+    assert {"train.max_seq_len", "train.micro_batch_size"} <= set(made.lowered_by)
     assert made.tensor.en.endswith(", in host memory")
     assert found(CONFIG_INCOMPLETE, event("4.64 GiB", "loss", family="cpu_allocator")) == ()
 

@@ -31,3 +31,17 @@ def test_the_tensor_of_a_reported_request(case: dict[str, Any]) -> None:
 
 def test_few_are_missed() -> None:
     assert sum("missed" in case for case in REQUESTS) <= len(REQUESTS) * 0.15
+
+
+def test_a_tensor_of_one_moment_tells_the_phase() -> None:
+    """The initializer of a variable runs while the model is made, which the message alone does not say."""
+    text = next(case["text"] for case in REQUESTS if case["report"] == "frcnn110")
+    assert ("log.phase", "model_load") in [(fact.name, fact.value) for fact in explain(text).facts]
+
+
+def test_a_model_that_a_page_only_names_has_its_tensors_tried_and_no_budget_counted() -> None:
+    """A page that tells of no training and no engine: 8192 x 28672 x 2 bytes are 448.00 MiB."""
+    text = next(case["text"] for case in REQUESTS if case["report"] == "llama918")
+    diagnosis = explain(text)
+    assert diagnosis.attributions[0].bytes == 8192 * 28672 * 2
+    assert not any(fact.name.startswith(("ledger.", "model.layers")) for fact in diagnosis.facts)

@@ -20,7 +20,7 @@ from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
 from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor
 from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
-from diagnose.budget.model.block_rounding import Allocator, allocators, block, is_ambiguous_block
+from diagnose.budget.model.block_rounding import EXACT, Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, Span, formula
 from diagnose.budget.model.job_roles import engine_role, roles
 from diagnose.budget.model.ledger import Attribution, Ledger
@@ -51,9 +51,13 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     if (printed := printed_tensor(book, event, index)) is not None:
         return (printed,)
     said = said_tensor(event, index) if event.lines else None
-    if not families.of(event.family).allocator:
-        return (said,) if said is not None else tuple(_shown_without_allocator(event, index))
-    kinds = [kind for kind in allocators(book, event) if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
+    family = families.of(event.family)
+    if not family.allocator:
+        told = (said,) if said is not None else tuple(_shown_without_allocator(event, index))
+        if told or not family.shared:
+            return told
+    possible_kinds = allocators(book, event) if family.allocator else (EXACT,)  # XLA asks for an array as it is
+    kinds = [kind for kind in possible_kinds if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
     if not kinds:
         return ()
     books = _books_with_a_shape(book)
@@ -68,7 +72,7 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
 
 def _books_with_a_shape(book: FactBook) -> list[FactBook]:
     """The book; where its model is unknown, once with each known model that the name may be a variant of."""
-    name = book.word("model.path")
+    name = book.word("model.path") or book.word("report.model")
     if "model.shape" in book or not name:
         return [book]
     return [book.changed({"model.shape": kin}) for kin in catalogue.kin(name)] or [book]
@@ -141,7 +145,7 @@ def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
             phrase("ledger.host_tensor", tensor=name) if on_host else name,
             event.requested.bytes,
             group=rule_files.table("vocabulary")["fills_host"][0] if on_host else made.group,
-            lowered_by={} if on_host else dict(made.lowered),
+            lowered_by=dict(made.lowered),
         )
     ]
 

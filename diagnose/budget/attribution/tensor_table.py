@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -10,7 +11,7 @@ from typing import Any
 from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
-from diagnose.parse.model.event import Event
+from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text.lazy_re import finds
 from diagnose.word_conditions import conditions, is_one_of
 
@@ -31,6 +32,8 @@ KINDS = (
     "statements",
     "printed",
 )
+#: torch's functions and modules, by their path up to the end of its folder.
+_OF_TORCH = re.compile(r"(?:[^|]{0,400}(?:-packages|/lib)/)?torch/(?!utils/data/)")
 #: What `e`, the width of an element, stands for: 16 bits, then fp32.
 WIDTHS = ("2", "4")
 
@@ -74,12 +77,12 @@ class Tensor:
 
     def frame_fits(self, event: Event) -> bool:
         """Whether the traceback shows this tensor being allocated: a pattern in the innermost frame, and one in any frame."""
-        lines = ["{}:{}|{}".format(frame.file.replace("\\", "/"), frame.function, frame.statement) for frame in event.frames]
-        if event.source_line:
-            lines = [f":|{event.source_line}"]
+        lines, innermost = ((f":|{event.source_line}",), 1) if event.source_line else _frame_lines(event.frames)
         if not lines:
             return False
-        return (not self.at or _any_line_matches(self.at, lines[-1:])) and (not self.within or _any_line_matches(self.within, lines))
+        return (not self.at or _any_line_matches(self.at, lines[-innermost:])) and (
+            not self.within or _any_line_matches(self.within, lines)
+        )
 
     def agrees(self, event: Event) -> bool:
         """Frame and phase fit; without a traceback the phase alone must."""
@@ -88,7 +91,16 @@ class Tensor:
         return self.phase_fits(event.phase) and self.frame_fits(event)
 
 
-def _any_line_matches(patterns: tuple[str, ...], lines: list[str]) -> bool:
+@lru_cache(maxsize=64)
+def _frame_lines(frames: tuple[Frame, ...]) -> tuple[tuple[str, ...], int]:
+    """The frames as the patterns read them, and how many of the last ones are the innermost call: torch's own functions make what the
+    statement that called them names."""
+    lines = tuple("{}:{}|{}".format(frame.file.replace("\\", "/"), frame.function, frame.statement) for frame in frames)
+    own = next((number for number, line in enumerate(reversed(lines), 1) if not _OF_TORCH.match(line)), 1)
+    return lines, own
+
+
+def _any_line_matches(patterns: tuple[str, ...], lines: tuple[str, ...]) -> bool:
     return any(_frame_matches(patterns, line) for line in lines)
 
 
@@ -167,6 +179,7 @@ def _is_fused_projection(job: Setup, fusion: str) -> bool:
 #: The conditions of `when`. Unknown attention may be eager.
 CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "engine": lambda job: job.role.name == "engine",
+    "outside_engine": lambda job: job.role.name != "engine",
     "pairs": lambda job: job.stage in table()["pairs"],
     "rollouts": lambda job: job.stage in table()["rollouts"],
     "head": lambda job: not job.role.headless,

@@ -82,6 +82,7 @@ def _attribution(tensor: Tensor, event: Event, index: int, size: int, factors: t
 def shown_tensor(tensor: Tensor, index: int, name: Text, size: int, **others: Any) -> Attribution:
     """A tensor that the log shows or says, by no formula, for the event of this index and so many bytes; never exact."""
     told: dict[str, Any] = {"group": tensor.group, "numbers": "", "block_bytes": size, "by_frame": True, **others}
+    told["phase"] = tensor.phases[0] if len(tensor.phases) == 1 else ""
     return Attribution(
         event=index,
         key=f"ledger.{tensor.key}",

@@ -25,7 +25,11 @@ CHUNKS = ("ledger.t_fused_loss_chunk",)
 def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
     """Facts from the best attribution, where frame and phase support it."""
     best = attributions[0] if attributions else None
-    if best is None or not best.named or best.at_least or best.by_frame:
+    if best is None or not best.named:
+        return []
+    if best.phase and "log.phase" not in book:
+        return [_fact("log.phase", best.phase, best.tensor.en)]
+    if best.at_least or best.by_frame:
         return []
     packed = [_fact("attribution.padded_tokens", best.span[0], f"{best.formula} = {best.numbers}")] if best.padded and best.span else []
     return [

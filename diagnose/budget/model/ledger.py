@@ -150,6 +150,7 @@ class Attribution:
     lowered_by: Mapping[str, float] = field(default_factory=dict)  # knobs with their power in the bytes: 2 where half leaves a quarter
     avoided_by: tuple[str, ...] = ()  # knobs with a value that does without such a tensor
     kept_by_layers: bool = False  # every layer of the failed pass keeps one until backward
+    phase: str = ""  # the only one in which there is such a tensor
     scoring: bool = False  # its rows are those of scoring finished rollouts, and no number of the training step matches
 
     @property

@@ -339,8 +339,7 @@ def _source_line(placed: PlacedMessage) -> str:
     """The line of source above a message that has no frames; "" where none may be its own."""
     if placed.trace.frames or families.of(placed.message.family).kill:
         return ""
-    line = partial_traceback.source_line_above(placed.page, placed.index, placed.prefix)
-    return line if partial_traceback.is_code(line) else ""
+    return partial_traceback.code_in(partial_traceback.source_line_above(placed.page, placed.index, placed.prefix))
 
 
 def _phase(placed: PlacedMessage) -> str:

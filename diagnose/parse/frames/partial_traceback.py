@@ -33,6 +33,9 @@ _FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = lazy_compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
 
 
+#: A statement that a sentence quotes: an assignment or what is returned.
+_QUOTED = lazy_compile(r"`((?:[\w.]{1,60} = |return )[^`]{1,300})`|[\"“]((?:[\w.]{1,60} = |return )[^\"”]{1,300})[\"”]")
+
 #: The name of an exception whose words stand in the next line.
 _NAMED = lazy_compile(r"\s*(?:\w+\.){0,4}\w*(?:Error|Exception):?\s*$")
 
@@ -80,6 +83,14 @@ def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
         if text.strip(" ^~") and not _NAMED.match(text):
             return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
+
+
+def code_in(line: str) -> str:
+    """The source in a line above a message: the whole line, or the statement that a sentence quotes; "" if neither is code."""
+    if is_code(line):
+        return line
+    quoted = _QUOTED.search(line) if len(line) < LONGEST else None
+    return "" if quoted is None else quoted[1] or quoted[2]
 
 
 def is_code(line: str) -> bool:

@@ -194,7 +194,13 @@ def _join_cut_lines(texts: list[str]) -> list[str]:
     whole = list(texts)
     last = -1  # the line that a rest is a part of
     for at, text in enumerate(texts):
-        is_rest = last >= 0 and text.strip() and not text[:2].isspace() and not _PLACE.match(text) and not _HEAD.search(text)
+        is_rest = (
+            last >= 0
+            and text.strip()
+            and not text[:2].isspace()
+            and not any(kind.match(text) for kind in (_PLACE, _ARROW))
+            and not _HEAD.search(text)
+        )
         begun = last >= 0 and _CUT_PATH.match(whole[last]) is not None
         if is_rest and _FLUSH.match(whole[last]):
             last = at

@@ -36,7 +36,10 @@ _SHAPE = lazy_compile(
 )
 _HINTS = (b"torch.Size(", b"hape[", b"hape [", b"hape (", b"hape=", b"hape: ", b"hape:[", b"hape:(", b"empty_strided")
 #: The operation that makes it: TensorFlow's stands behind the shape, XLA's before it.
-_BEHIND = lazy_compile(r"\{\{node ([^\s}]{1,300})\}\}|\[\[Node: ([^\s=]{1,300}) ?=|\[Op:(\w{1,60})\]")
+_BEHIND = lazy_compile(
+    r"\[\[node ([^\s{}\]]{1,300}) |\{\{node ([^\s}]{1,300})\}\}|\[\[Node: ([^\s=]{1,300}) ?=|\[Op:(\w{1,60})\]"
+    r"|Caused by op u?'([^'\n]{1,300})'"
+)
 #: Where it names none, the file of TensorFlow's kernel that asked.
 _KERNEL = lazy_compile(r"failed at (\w{1,60})\.(?:cc|h)\b[^\n]{0,200}$")
 _BEFORE = lazy_compile(r'op_name="([^"\n]{1,600})"|XLA Label: (\S{1,60})')

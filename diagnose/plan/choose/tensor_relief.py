@@ -23,11 +23,12 @@ HALF = 0.5
 KEEPS_LESS, IN_HAND = ("train.gradient_checkpointing", "train.activation_offload"), 0.1
 #: Knobs of what surrounds the job: they make room, and no tensor is smaller for it.
 SURROUNDINGS = ("alloc.", "hardware.", "version.")
-#: Knobs of the rows of a pass: what lowers one of its tensors by them lowers all of them.
+#: Knobs of the rows of a pass, and of the cache of all layers: what lowers one of their tensors by them lowers all of them.
 ROWS = frozenset(
     (
         *("train.max_seq_len", "train.micro_batch_size", "train.token_budget", "eval.batch_size"),
         *("rollout.logprob_batch", "rollout.micro_batch", "rollout.completion_len", "rollout.max_num_seqs", "rollout.prefill_tokens"),
+        "rollout.gpu_memory_utilization",
         *("data.image_pixels", "data.image_size", "data.images_per_sample"),
     )
 )
