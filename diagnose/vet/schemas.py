@@ -894,6 +894,9 @@ class Programs(Row):
     chores: list[str]
     valued: list[str]
     handing: list[str]
+    fed: list[str]
+    script_endings: list[str]
+    prefixing: list[str]
 
 
 class SnapshotGroup(Row):

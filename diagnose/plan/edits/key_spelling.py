@@ -29,13 +29,17 @@ def is_declared(document: Document, key: str) -> bool:
 
 def parses_options(document: Document) -> bool:
     """Whether the program of a command surely takes the options of its framework: a script of the user's own that was not given may
-    have borrowed the few that it shows."""
+    have borrowed the few that it shows, and one of another project may have the name of the framework's script."""
     table = framework_tables.table(document.framework)
-    if document.form not in ("shell", "command") or not table.borrowed or document.takes is not None:
+    is_script = document.entry.endswith(".py")
+    if document.form not in ("shell", "command") or document.takes is not None or not (table.borrowed or is_script):
         return True
     found = declared_keys.record(table.name)
-    names = {name_of(entry.key) for entry in document.entries} - table.borrowed
-    return found is None or any(name in found.names for name in names)
+    names = {name_of(entry.key) for entry in document.entries}
+    own = names & (found.names.keys() if found is not None else table.known)
+    if is_script and len(names - own) > len(own):
+        return False
+    return not table.borrowed or found is None or any(name in found.names for name in names - table.borrowed)
 
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:
