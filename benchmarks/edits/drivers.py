@@ -104,15 +104,15 @@ class ErrorParser:
 
 def prepare_transformers() -> None:
     """Let a machine without cards parse what is for cards: precisions are supported, the device is the processor."""
-    import torch
+    import torch  # type: ignore[import-not-found]
 
     module: Any = importlib.import_module("transformers.training_args")
     for name in vars(module).copy():
         if re.match(r"is_torch_(bf16|tf32)_\w+|is_(torch_)?bf16\w*", name):
             setattr(module, name, lambda *_: True)
     for owner in (module.TrainingArguments,):
-        owner._setup_devices = property(lambda _: torch.device("cpu"))
-        owner._n_gpu = 1
+        owner._setup_devices = property(lambda _: torch.device("cpu"))  # noqa: SLF001
+        owner._n_gpu = 1  # noqa: SLF001
         owner.distributed_state = None
         owner.n_gpu = property(lambda _: 1)
         owner.world_size = property(lambda _: 8)
@@ -242,10 +242,10 @@ def of_main_block(framework: Framework) -> Callable[[Request], Values]:
         space: dict[str, Any] = {"train": taken.append, "__name__": "judged", "__file__": str(path)}
         for node in helpers:
             with contextlib.suppress(Exception):
-                exec(compile(ast.Module([node], []), str(path), "exec"), space)  # noqa: S102 - the package's own parser, unpacked for it
+                exec(compile(ast.Module([node], []), str(path), "exec"), space)
         space["train"] = taken.append
         sys.argv = [str(path), *request["argv"]]
-        exec(compile(ast.Module(block.body, []), str(path), "exec"), space)  # noqa: S102
+        exec(compile(ast.Module(block.body, []), str(path), "exec"), space)
         return values(*(taken or [space.get("args")]))
 
     return parse
@@ -361,9 +361,8 @@ def of_components(framework: Framework) -> Callable[[Request], Values]:
     recipe reads."""
     import inspect
 
-    from omegaconf import OmegaConf
-
     from edits.declared import declared
+    from omegaconf import OmegaConf
 
     def parse(request: Request) -> Values:
         config = OmegaConf.create(request["config"])
@@ -415,8 +414,8 @@ def releases_known(trees: Sequence[Path]) -> None:
     known = {name: release for tree in trees for name, _, release in [tree.name.rpartition("-")]}
     own = importlib.metadata.version
 
-    def version(name: str) -> str:
-        return known.get(name.lower().replace("_", "-")) or known.get(name) or own(name)
+    def version(distribution_name: str) -> str:
+        return known.get(distribution_name.lower().replace("_", "-")) or known.get(distribution_name) or own(distribution_name)
 
     importlib.metadata.version = version
 
@@ -451,7 +450,7 @@ def main() -> int:
                 answer: Mapping[str, Any] = {"error": "", "values": parse(json.loads(line))}
             except SystemExit as error:
                 answer = {"error": f"exit {error.code}", "values": {}}
-            except Exception as error:  # noqa: BLE001 - whatever the framework raises is its answer
+            except Exception as error:
                 unfit = isinstance(error, (ImportError, Unjudged)) or "Failed to import" in str(error)
                 answer = {"error": f"{UNJUDGED if unfit else ''}{type(error).__name__}: {' '.join(str(error).split())[:300]}", "values": {}}
             print(json.dumps(answer), file=out, flush=True)

@@ -1,7 +1,7 @@
 """Modules that are not installed, so that a framework's own parser can be imported without all that its training needs.
 
-`install` lets every import of a missing module in the given folders succeed: its attributes are classes that take any argument and return what they
-decorate. What is installed stays itself.
+`install` lets every import of a missing module in the given folders succeed: its attributes are classes that take any argument and
+return what they decorate. What is installed stays itself.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+_ProtocolMeta: Any = type(Protocol)  # so that a class may extend both a stand-in and a protocol
 
-class _StandInMeta(type(Protocol)):  # type: ignore[misc] - so that a class may extend both a stand-in and a protocol
+
+class _StandInMeta(_ProtocolMeta, type):  # type: ignore[misc]
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
@@ -81,19 +83,19 @@ class StandIn(metaclass=_StandInMeta):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, *_: Any) -> Any:
-        from pydantic_core import core_schema  # type: ignore[import-not-found]
+        from pydantic_core import core_schema
 
         return core_schema.any_schema()
 
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
 
 def _made(name: str) -> Any:
-    return type(StandIn)(name, (StandIn,), {})
+    return _StandInMeta(name, (StandIn,), {})
 
 
 class _Module(types.ModuleType):

@@ -277,6 +277,7 @@ class Framework(Row):
     entries: dict[str, dict[str, Scalar]] = {}
     stock: dict[str, dict[str, Scalar]] = {}
     stock_folder: str = ""
+    stock_since: str = ""
     read_by: dict[str, list[str]] = {}
     shape: dict[str, list[Dimension]] = {}
     integrations: list[Integration] = []

@@ -18,7 +18,6 @@ from diagnose.plan.rules.remedy import Edit
 from diagnose.release_spans import ReleaseSpan
 from diagnose.word_conditions import word_of
 
-
 #: Degrees of parallelism, each over as many cards.
 _DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context", "rollout.tensor_parallel")
 
@@ -110,6 +109,8 @@ class EditContext(NamedTuple):
         """The value as text for this key in the form of the document; None where the key cannot express it."""
         if value is None or self._is_beyond_cards(key, value):
             return None
+        if document.form in ("shell", "command") and any(need.add for need in key.needs):
+            return None  # an item of a list, which no option adds
         if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
         if key.times:
@@ -137,10 +138,11 @@ class EditContext(NamedTuple):
         if not isinstance(value, int):
             return False
         nodes, now = self.book.count("parallel.nodes") or 1, self.book.count("parallel.world") or 1
-        if key.knob in _DEGREES:
-            visible = self.book.count("run.cuda_devices") or len((self.book.word("env.cuda_visible_devices") or "").split(","))
-            is_said = "run.cuda_devices" in self.book or bool(self.book.word("env.cuda_visible_devices"))
-            return is_said and value > visible * nodes
+        visible = self.book.count("run.cuda_devices")
+        if visible is None and (shown := self.book.word("env.cuda_visible_devices")):
+            visible = len(shown.split(","))
+        if key.knob in (*_DEGREES, "parallel.world") and visible is not None and value > visible * nodes and value > now:
+            return True
         return key.knob == "parallel.world" and value > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
 
     def _hidden(self) -> int | None:

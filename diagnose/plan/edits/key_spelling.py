@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import declared_keys, framework_tables
@@ -40,6 +42,15 @@ def parses_options(document: Document) -> bool:
     if is_script and len(names - own) > len(own):
         return False
     return not table.borrowed or found is None or any(name in found.names for name in names - table.borrowed)
+
+
+def names_unseen_file(document: Document, documents: Sequence[Document]) -> bool:
+    """Whether the options of a launcher stand beside a file of its settings that was not given, which may exclude new ones: FSDP's
+    options beside a file that chooses DeepSpeed."""
+    table = framework_tables.table(document.framework)
+    if not table.launches or not any(name_of(entry.key) == "config_file" for entry in document.entries):
+        return False
+    return not any(other.framework == table.launches for other in documents)
 
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:
