@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".venvs" / "edits"
 LIST = Path(__file__).with_name("packages.yaml")
 
-#: Files that may declare options.
-ENDINGS = (".py", ".yaml", ".toml")
+#: Files that may declare options, or that modules read when they are imported.
+ENDINGS = (".py", ".yaml", ".toml", ".json")
 
 
 def listed() -> Mapping[str, Mapping[str, Any]]:
@@ -37,7 +37,7 @@ def wanted(name: str) -> Iterator[tuple[str, str, bool]]:
     entry = listed()[name]
     for release in entry["releases"]:
         yield entry.get("package", name), str(release), entry.get("source", False)
-    for package, releases in entry.get("beside", {}).items():
+    for package, releases in (*entry.get("beside", {}).items(), *entry.get("with", {}).items()):
         yield from ((package, str(release), False) for release in releases)
 
 
@@ -75,19 +75,21 @@ def unpack(archive: Path, target: Path) -> None:
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for name in wheel.namelist():
-                keep(target, name, wheel.read(name) if name.endswith(ENDINGS) else b"")
+                if name.endswith(ENDINGS):
+                    keep(target, name, wheel.read(name))
         return
     with tarfile.open(archive) as sources:
         for member in sources:
             inner = member.name.partition("/")[2]
             opened = sources.extractfile(member) if member.isfile() and inner.endswith(ENDINGS) else None
-            keep(target, inner, opened.read() if opened else b"")
+            if opened is not None:
+                keep(target, inner, opened.read())
 
 
 def keep(target: Path, name: str, content: bytes) -> None:
     name = re.sub(r"^[^/]+\.data/purelib/", "", name)
     parts = PurePosixPath(name).parts
-    if content and not PurePosixPath(name).is_absolute() and ".." not in parts and "tests" not in parts[:2]:
+    if not PurePosixPath(name).is_absolute() and ".." not in parts and "tests" not in parts[:2]:
         path = target / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

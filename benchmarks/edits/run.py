@@ -1,6 +1,6 @@
 """Judge the edits that are proposed for configs: does the framework take them, and do they do anything?
 
-    python benchmarks/edits/run.py [--every] [--only FRAMEWORK] [--list] [FOLDER...]
+    python benchmarks/edits/run.py [--every] [--tries N] [--only FRAMEWORK] [--list] [FOLDER...]
 
 Each config of corpus/configs (or of the folders) fails in some of eight ways on some of four cards (with --every in all); each remedy
 and each whole plan is written, parsed and judged by what the published packages declare, at the release in use or the newest one.
@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edits.declared import Declared, Option
 from edits.failures import CARDS, KINDS, log
+from edits.judges import Column, Question, answers, question
+from edits.judges import verdict as parsed_verdict
 from edits.packages import FOLDER, ROOT, listed
 from edits.tables import all_declared
 
@@ -64,26 +66,29 @@ def jobs(folders: Sequence[Path]) -> Iterator[tuple[str, list[Path]]]:
             yield from ((path.name, [path] if path.is_file() else sorted(path.iterdir())) for path in sorted(folder.iterdir()))
 
 
-def columns(document: Document, diagnosis: Diagnosis) -> tuple[list[Declared], list[Declared]]:
-    """What judges the edits of a document: its framework at its entry point, at every release that may be in use; and at the newest of
-    these."""
+def in_use(document: Document, diagnosis: Diagnosis) -> list[Column]:
+    """The releases, in their order, and entry points that may be in use of the document's framework, of those that are recorded."""
     book = FactBook(diagnosis.facts)
     for name in framework_tables.lineage(document.framework):
-        record, said = declared_keys.record(name), packages().get(name, {})
+        record = declared_keys.record(name)
         if record is None:
             continue
         entries = [document.entry, *(str(fact.value) for fact in book.all("train.entry"))]
         at = declared_keys._at(record.columns, [declared_keys._words(entry) for entry in entries if entry])  # noqa: SLF001
-        span = framework_tables.possible_releases(
-            framework_tables.table(name),
-            book.version(framework_tables.table(name).version),
-            [name_of(entry.key) for entry in document.entries],
-        )
-        at = declared_keys._consistent(record, declared_keys._released(at, span), [name_of(entry.key) for entry in document.entries])  # noqa: SLF001
-        newest = {column.entry: column for column in at}
-        every, last = ([(one.release.text, one.entry) for one in some] for some in (at, newest.values()))
-        return [said[pair] for pair in every if pair in said], [said[pair] for pair in last if pair in said]
-    return [], []
+        table, keys = framework_tables.table(name), [name_of(entry.key) for entry in document.entries]
+        span = framework_tables.possible_releases(table, book.version(table.version), keys)
+        at = declared_keys._consistent(record, declared_keys._released(at, span), keys)  # noqa: SLF001
+        return [Column(name, one.release.text, one.entry) for one in sorted(at, key=lambda one: one.release)]
+    return []
+
+
+def columns(document: Document, diagnosis: Diagnosis) -> tuple[list[Declared], list[Declared]]:
+    """What judges the edits of a document: all that may be in use, and the newest of each entry point."""
+    every = in_use(document, diagnosis)
+    newest = {column.entry: column for column in every}
+    both = ([packages().get(one.framework, {}).get((one.release, one.entry)) for one in some] for some in (every, newest.values()))
+    judges, last = ([said for said in some if said is not None] for some in both)
+    return judges, last
 
 
 def verdict(edit: Edit, document: Document, diagnosis: Diagnosis) -> str:
@@ -186,6 +191,25 @@ def judged(diagnosis: Diagnosis) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         yield "plan", f"rejected: {bad[0]} does not parse" if bad else faults[0] if faults else "", ()
 
 
+def questions(diagnosis: Diagnosis) -> Iterator[tuple[str, tuple[Edit, ...], list[Question | None]]]:
+    """(what, its edits, what is to be asked of parsers) of every remedy and of the whole plan; one question for each part of a file."""
+    remedies = [(remedy.id, remedy.edits) for remedy in diagnosis.outcome.remedies]
+    plan = [("plan", diagnosis.outcome.plan.edits)] if diagnosis.outcome.plan is not None else []
+    for name, edits in [*remedies, *plan]:
+        try:
+            texts = patching.texts(diagnosis.documents, edits) if edits else {}
+        except UserError:
+            texts = {}
+        asked: list[Question | None] = []
+        for file, after in texts.items():
+            parts = [document for document in diagnosis.documents if document.name == file and document.form != "command"]
+            for part, _ in patching._assign_edits(parts, [edit for edit in edits if edit.target == file]):  # noqa: SLF001
+                before = "" if part.outer else part.text
+                asked.append(question(part.form, part.entry, in_use(part, diagnosis), before, after) if before else None)
+        if texts:
+            yield name, edits, asked
+
+
 def closest(documents: Sequence[Document], edit: Edit) -> Document | None:
     """The part of a file that an added key is for: the framework whose table has it."""
     name = name_of(edit.renamed or edit.key)
@@ -198,9 +222,11 @@ def main() -> int:
     asked.add_argument("--every", action="store_true")
     asked.add_argument("--only")
     asked.add_argument("--list", action="store_true")
+    asked.add_argument("--tries", type=int, default=4, help="ways in which each config fails, of 32 (eight failures, four cards)")
     asked.add_argument("--write", type=Path, help="also write the table with the releases into this file")
     options = asked.parse_args()
     tally: dict[str, Counter[str]] = defaultdict(Counter)
+    patches: list[tuple[str, str, tuple[Edit, ...], list[Question | None]]] = []
     seen: dict[tuple[str, ...], str] = {}
     number = 0
     for name, files in jobs(options.folders or [CONFIGS]):
@@ -208,21 +234,52 @@ def main() -> int:
             continue
         number += 1
         combinations = [(kind, card) for kind in KINDS for card in CARDS]
-        chosen = combinations if options.every else [combinations[(number * 5 + step * 9) % len(combinations)] for step in range(4)]
+        chosen = (
+            combinations if options.every else [combinations[(number * 5 + step * 9) % len(combinations)] for step in range(options.tries)]
+        )
         for kind, card in chosen:
             diagnosis = explain(log(kind, card), configs=files, gpu=card if kind in ("host", "engine") else None)
             framework = FactBook(diagnosis.facts).word("train.framework") or next((one.framework for one in diagnosis.documents), "none")
             found = list(judged(diagnosis))
             _count(name, f"{kind}, {card}", found, tally[framework], seen, options.list)
+            patches += [(f"{framework} {name}", *one) for one in questions(diagnosis)]
     remaining = [f"{name[0]} {name[2]}: {name[3]} to {name[4]}: {why}" for name, why in seen.items() if why not in ("", "unjudged")]
     heads = ("good", "rejected", "in vain", "unjudged", "plans", "bad plans")
     lines = ["| framework | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for framework, counts in [*sorted(tally.items()), ("all", sum(tally.values(), Counter()))]:
         lines.append(f"| {framework} | " + " | ".join(str(counts[head]) for head in heads) + " |")
     print("\n".join(lines))
+    parsed, refusals = by_parsers(patches)
+    print("\n".join([*refusals, *parsed]))
     if options.write:
-        options.write.write_text(document(number, lines, remaining))
+        options.write.write_text(document(number, lines, remaining, parsed, refusals))
     return 0
+
+
+PARSED = ("accepted", "rejected", "no effect", "older", "not judged")
+
+
+def by_parsers(asked: Sequence[tuple[str, str, tuple[Edit, ...], list[Question | None]]]) -> tuple[list[str], list[str]]:
+    """The table of what the parsers themselves say to each distinct patch, and a line for each that is not accepted."""
+    distinct = {(name, edits): (what, some) for name, what, edits, some in asked}
+    said = answers([one for _, some in distinct.values() for one in some if one is not None])
+    tally: dict[str, Counter[str]] = defaultdict(Counter)
+    refusals: dict[str, None] = {}
+    for (name, edits), (what, some) in distinct.items():
+        framework, _, job = name.partition(" ")
+        verdicts = ["not judged" if one is None else parsed_verdict(one, said) for one in some]
+        groups = [one.partition(":")[0] for one in verdicts]
+        group = next((one for one in ("rejected", "older", "accepted") if one in groups), "")
+        group = group or ("no effect" if groups and set(groups) == {"no effect"} else "not judged")
+        tally[framework][group] += 1
+        if group in ("rejected", "older", "no effect"):
+            why = next((one for one in verdicts if one.startswith(group)), group)
+            changes = ", ".join(f"{edit.renamed or edit.key}: {edit.frm} to {edit.to}" for edit in edits)
+            refusals[f"{job} {what} ({changes}): {why}"] = None
+    lines = ["| framework | " + " | ".join(PARSED) + " |", "|---" * (len(PARSED) + 1) + "|"]
+    for framework, counts in [*sorted(tally.items()), ("all", sum(tally.values(), Counter()))]:
+        lines.append(f"| {framework} | " + " | ".join(str(counts[head]) for head in PARSED) + " |")
+    return lines, list(refusals)
 
 
 def _count(
@@ -252,12 +309,13 @@ def _count(
             print(f"{name} [{failure}] {what}: {edit[1]}: {edit[2]} -> {edit[3]} {why}", flush=True)
 
 
-def document(jobs_read: int, table: Sequence[str], remaining: Sequence[str]) -> str:
+def document(jobs_read: int, table: Sequence[str], remaining: Sequence[str], parsed: Sequence[str], refusals: Sequence[str]) -> str:
     """The table of a run for docs, with the releases and what is left."""
     releases = (
         f"| {name} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |" for name, entry in listed().items()
     )
     left = [f"- {line}" for line in remaining] or ["None."]
+    refused = [f"- {line}" for line in refusals] or ["None."]
     return "\n".join(
         [
             "# Edits, judged by the frameworks",
@@ -266,7 +324,7 @@ def document(jobs_read: int, table: Sequence[str], remaining: Sequence[str]) -> 
             "declare: dataclasses, pydantic models, argparse, Hydra's configurations (composed by Hydra itself). The same declarations,",
             "recorded in `rules/declared`, decide which keys an edit may add; `tests/plan/test_declared_keys.py` holds them.",
             "",
-            f"{jobs_read} jobs fail in four of 32 ways (eight failures, four cards). An edit is *good* where the release in use, else the",
+            f"{jobs_read} jobs fail in some of 32 ways (eight failures, four cards). An edit is *good* where the release in use, else the",
             "newest, declares its key at its entry point with this type and among its choices; *in vain* where every such release has",
             "the value by default; *unjudged* where no package was read. A whole plan is bad where one of its edits is, or where a file no",
             "longer parses. That settings fit together (what `needs` and `constraints` of rules/frameworks say) is not judged here.",
@@ -276,6 +334,20 @@ def document(jobs_read: int, table: Sequence[str], remaining: Sequence[str]) -> 
             "What is left:",
             "",
             *left,
+            "",
+            "## By their own parsers",
+            "",
+            "Each distinct patch, a remedy's or a plan's, is written and the file given to the framework's own code before and after it:",
+            "HfArgumentParser, pydantic models, Hydra, tyro, jsonargparse, argparse (`benchmarks/edits/drivers.py`; what trains is not",
+            "imported). Scripts are expanded by bash. The newest release that takes the file as it is decides; *older*: an older one that",
+            "takes the file refuses the patch; *no effect*: the parser makes the same of both; *not judged*: no driver, or no release",
+            "takes the file by itself.",
+            "",
+            *parsed,
+            "",
+            "What is not accepted:",
+            "",
+            *refused,
             "",
             "| framework | releases | entry points |",
             "|---|---|---|",

@@ -277,6 +277,7 @@ class Framework(Row):
     entries: dict[str, dict[str, Scalar]] = {}
     stock: dict[str, dict[str, Scalar]] = {}
     stock_folder: str = ""
+    stock_since: str = ""
     read_by: dict[str, list[str]] = {}
     shape: dict[str, list[Dimension]] = {}
     integrations: list[Integration] = []
@@ -894,6 +895,9 @@ class Programs(Row):
     chores: list[str]
     valued: list[str]
     handing: list[str]
+    fed: list[str]
+    script_endings: list[str]
+    prefixing: list[str]
 
 
 class SnapshotGroup(Row):

@@ -137,6 +137,57 @@ def test_a_node_starts_no_more_processes_than_it_has_cards() -> None:
     assert keys(files, {"parallel.world": 16}) is None
 
 
+VLLM = "vllm/vllm-openai:v0.9.1"
+SERVICE = f"services:\n  v:\n    image: {VLLM}\n    command: --model a/b --max-model-len 64\n"
+DEVICES = "    deploy: {resources: {reservations: {devices: [{driver: nvidia, capabilities: [gpu], %s}]}}}\n"
+LIMITS = "      resources: {limits: {nvidia.com/gpu: 2}}\n"
+
+
+@for_each(
+    "name, text",
+    [
+        ("r.sh", "CUDA_VISIBLE_DEVICES=0,1 vllm serve a/b --max-model-len 64\n"),
+        ("r.sh", f"docker run --gpus 2 {VLLM} --model a/b --max-model-len 64\n"),
+        ("r.sh", f"docker run --gpus '\"device=0,3\"' {VLLM} --model a/b --max-model-len 64\n"),
+        ("c.yml", SERVICE + DEVICES % "count: 2"),
+        ("c.yml", SERVICE + DEVICES % "device_ids: ['0', '3']"),
+        ("k.yml", f"kind: Pod\nspec:\n  containers:\n    - image: {VLLM}\n      args: [--model, a/b, --max-model-len, '64']\n{LIMITS}"),
+    ],
+)  # fmt: skip
+def test_no_degree_is_higher_than_the_cards_that_are_visible(name: str, text: str) -> None:
+    assert keys({name: text}, {"rollout.tensor_parallel": 2}) == ["--tensor-parallel-size 2"]
+    assert keys({name: text}, {"rollout.tensor_parallel": 4}) is None
+
+
+def test_no_more_processes_are_started_than_cards_are_visible() -> None:
+    line = "torchrun --nproc_per_node 2 train.py --output_dir o --save_strategy no --per_device_train_batch_size 8\n"
+    assert keys({"run.sh": line}, {"parallel.world": 4}) == ["--nproc_per_node 4"]
+    assert keys({"run.sh": f"CUDA_VISIBLE_DEVICES=0,1 {line}"}, {"parallel.world": 4}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "doubt"),
+    [
+        ("python src/train_bash.py --config c --batch 8 --image_size 512\n", {"train.loss_kernel": "liger"}, "plan.by_script"),
+        ("python src/train_bash.py --stage sft --do_train --quantize_unet\n", {"train.loss_kernel": "liger"}, ""),
+        ("accelerate launch --config_file zero2.yaml --num_processes 4 t.py --x 1\n", {"fsdp.offload": True}, "plan.by_hand"),
+        ("accelerate launch --num_processes 4 t.py --x 1\n", {"fsdp.offload": True}, ""),
+    ],
+)
+def test_what_another_program_or_an_unseen_file_may_refuse_is_doubted(text: str, changes: dict[str, Value], doubt: str) -> None:
+    found = read({"run.sh": text})
+    book = FactBook(found.facts)
+    edits = knob_edits.edits(found.documents, book, changes)
+    assert edits and _doubt(edits, found.documents, book) == doubt
+
+
+def test_an_item_of_a_list_is_no_option() -> None:
+    """`plugins [...]` once stood between the options of a command."""
+    line = "accelerate launch -m axolotl.cli.train c.yaml --micro_batch_size 4 --sequence_len 64\n"
+    edits = keys({"run.sh": line}, {"train.loss_kernel": "liger"})
+    assert edits is None or not any("plugins" in edit for edit in edits)
+
+
 @pytest.mark.parametrize(
     ("framework", "facts", "broken"),
     [
@@ -178,7 +229,9 @@ COMMAND = "trl sft --model_name_or_path m --dataset_name d --per_device_train_ba
         "script -c '{}' log",
         "sbatch --wrap='{}'", "bsub -q gpu '{}'", "parallel ::: '{}'", "pipenv run {}", "hatch run {}", "rye run {}", "uvx --from trl {}",
         "jsrun -n 1 -g 6 {}", "flux run -N 2 {}", "horovodrun -np 4 {}", "flock /tmp/lock {}", "systemd-run --scope {}",
-        'CMD="{}"\nsrun bash -c "$CMD"',
+        'CMD="{}"\nsrun bash -c "$CMD"', "hatch run train:{}", "qsub <<EOF\n#PBS -l select=1\n{}\nEOF",
+        "ssh node1 bash -s <<'X'\ncd a\n{}\nX",
+        "cat > job.slurm <<'EOF'\n#!/bin/bash\nsrun {}\nEOF\nsbatch job.slurm",
     ],
 )  # fmt: skip
 def test_a_command_is_found_in_what_carries_it(carrier: str) -> None:

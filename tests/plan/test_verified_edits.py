@@ -17,9 +17,10 @@ from shutil import which
 import pytest
 import yaml
 from cases import CORPUS
+from collected import for_each
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sweep import examples
+from sweep import SWEEP, examples, sample
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats import json_file
@@ -315,12 +316,31 @@ def test_every_edit_that_is_offered_works(data: st.DataObject) -> None:
     knob: str = data.draw(st.sampled_from([*(present if present and is_present else knobs(document.framework)), "none"]))
     assume(values(knob))
     value = data.draw(st.sampled_from(values(knob)))
+    assume(holds(text, found, document, knob, value))
+
+
+@for_each("path", sample(FILES, 10))
+def test_every_edit_of_every_config_can_be_undone(path: Path) -> None:
+    """Each knob that the file sets, and in a sweep each that it might, takes another value: read again, the file says that and nothing
+    else, and its patch applied backwards gives every byte back."""
+    text = path.read_bytes().decode("utf-8", "replace")
+    found = read(text)
+    for document in found.documents:
+        present = sorted({knob for entry in document.entries for knob in entry.knobs})
+        others = [knob for knob in knobs(document.framework) if knob not in present] if document.entries else []
+        for knob in (*sample(present, 2), *(others if SWEEP else others[:1])):
+            for value in values(knob)[:2]:
+                holds(text, found, document, knob, value)
+
+
+def holds(text: str, found: Settings, document: Document, knob: str, value: Value) -> bool:
+    """Whether an edit of the knob is offered; if so, that it does what it says and nothing else."""
     edits = knob_edits.edits(found.documents, FactBook(found.facts), {knob: value})
-    assume(edits and all(edit.target == "f" for edit in edits))  # not in a file that this one names
-    assert edits is not None
+    if not edits or not all(edit.target == "f" for edit in edits):  # in a file that this one names
+        return False
     check = EditCheck(found.documents)
     if not (check.passes(edits) and check.has_values(edits, {knob: value})):
-        return  # said in words
+        return True  # said in words
     new = patching.texts(found.documents, edits)["f"]
     again = read(new)
     form = "" if document.form == "shell" and document.text.lstrip()[:1] in ("[", "{", "-") else document.form
@@ -329,11 +349,36 @@ def test_every_edit_that_is_offered_works(data: st.DataObject) -> None:
     edited_keys = {name for edit in edits for name in (edit.key, edit.renamed)}
     before, after = rest(found, edited_keys), rest(again, edited_keys)
     if document.framework == "lexicon" and not after:
-        return  # a file of an unknown program is read only while its values show one
+        return True  # a file of an unknown program is read only while its values show one
     assert {key: (before[key], after.get(key)) for key in before if before[key] != after.get(key)} == {}
     assert untouched(text, new, patching.file_splices(found.documents, edits))
+    diff = patching.diff(found.documents, edits)
+    assert (patched(text, diff), patched(new, diff, "+", "-")) == (new, text)
     if all(edit.frm is not None and edit.to is not None and is_value(found, edit) for edit in edits):
         assert patching.texts(again.documents, [swapped(edit) for edit in edits])["f"] == text
+    return True
+
+
+def patched(text: str, diff: str, old: str = "-", new: str = "+") -> str:
+    """A text after a unified diff, or with the signs exchanged before it; every line that the diff takes must stand there."""
+    lines, result, at = text.split("\n"), list[str](), 0
+    kept = [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    rows = diff.split("\n")[2:-1]
+    for number, row in enumerate(rows):
+        ended = rows[number + 1].startswith("\\") if number + 1 < len(rows) else False
+        if row.startswith("@@"):
+            ranges = re.findall(r"[-+](\d+)(?:,(\d+))?", row)
+            first, count = ranges[0 if old == "-" else 1]
+            start = int(first) - (count != "0")
+            result += kept[at:start]
+            at = start
+        elif row[:1] in (" ", old):
+            assert kept[at] == row[1:] + "\n" * (not ended), row
+            result += [kept[at]] if row[:1] == " " else []
+            at += 1
+        elif row[:1] == new:
+            result.append(row[1:] + "\n" * (not ended))
+    return "".join([*result, *kept[at:]])
 
 
 def is_ignored(found: Settings, edits: tuple[Edit, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""Resources requested from Slurm or Kubernetes: processes, nodes, visible GPUs, host memory."""
+"""Resources requested from Slurm, Kubernetes or compose: processes, nodes, visible GPUs, host memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from diagnose.units import Size
 
 _CONTAINERS = lazy_compile(r"((?:^|.*\.)(?:c|initC)ontainers\.\d+)\.resources\.limits\.(memory|nvidia\.com/gpu)$")
 _QUANTITY = lazy_compile(r"(\d{1,15})(\.\d{1,6})?([kKMGTP]i?)?$")
-_MANIFEST_WORDS = lazy_compile(r"limits|ReplicaSpecs")
+_SERVICES = lazy_compile(r"(services\.[\w-]+)\.deploy\.resources\.reservations\.devices\.\d+\.(count|device_ids)$")
+_MANIFEST_WORDS = lazy_compile(r"limits|ReplicaSpecs|reservations|services")
 _KIND = lazy_compile(r"(spec\.pytorchReplicaSpecs\.(?:Master|Worker))$")
 #: Quantities of Kubernetes: powers of 1024 with an i, of 1000 without.
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
 
 def scheduler_facts(programs: Sequence[StartedProgram]) -> Iterator[Fact]:
-    """Facts from the first manifest that starts a trainer and from the first script with a header for a scheduler."""
-    scripts = [start for start in programs if start.trains and start.form == "shell"]
+    """Facts from the first manifest that starts a trainer or an engine and from the first script with a header for a scheduler."""
+    scripts = [start for start in programs if (start.trains or start.is_server) and start.form == "shell"]
     manifest = next((start for start in scripts if "resources" in start.text or "ReplicaSpecs" in start.text), None)
     if manifest is not None:
         yield from _manifest_facts(manifest)
@@ -76,12 +77,13 @@ def _witness(start: StartedProgram, offset: int, key: str) -> Witness:
     return Witness(start.name, line, column, key=key)
 
 
-# -- Kubernetes
+# -- Kubernetes, compose
 
 
 def _manifest_facts(start: StartedProgram) -> Iterator[Fact]:
-    """Memory and GPU limits of the container that starts the trainer; its processes share them."""
-    if not {"limits", "ReplicaSpecs"} & set(_MANIFEST_WORDS.findall(start.text)) or "containers" not in start.text:
+    """Memory and GPU limits of the container that starts the program; its processes share them."""
+    words = set(_MANIFEST_WORDS.findall(start.text))
+    if not ({"limits", "ReplicaSpecs"} & words and "containers" in start.text) and not {"reservations", "services"} <= words:
         return
     try:
         leaves = list(yaml_file.Reader(start.text).leaves())
@@ -90,12 +92,14 @@ def _manifest_facts(start: StartedProgram) -> Iterator[Fact]:
     yield from _replica_facts(start, leaves)
     spans = {leaf.key: leaf for leaf in leaves if leaf.shape == "map"}
     for leaf in leaves:
-        match = _CONTAINERS.match(leaf.key)
+        match = _CONTAINERS.match(leaf.key) or _SERVICES.match(leaf.key)
         container = spans.get(match[1]) if match else None
         if match is None or container is None or not container.start <= start.launch.start < container.end:
             continue
-        witness = Witness(start.name, leaf.line, leaf.column, key=f"resources.limits.{match[2]}")
-        if match[2] == "memory" and (amount := _quantity_bytes(leaf)) is not None:
+        witness = Witness(start.name, leaf.line, leaf.column, key=leaf.key.removeprefix(f"{match[1]}."))
+        if match[2] == "device_ids" and leaf.items:
+            yield Fact("run.cuda_devices", len(leaf.items), "config", witness)
+        elif match[2] == "memory" and (amount := _quantity_bytes(leaf)) is not None:
             yield Fact("host.ram", Size.exactly(amount), "config", witness)
         elif match[2] != "memory" and (leaf.text or "").isdecimal() and len(leaf.text or "") < 4 and int(leaf.text or "0"):
             yield Fact("run.cuda_devices", int(leaf.text or "0"), "config", witness)

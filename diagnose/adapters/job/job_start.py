@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _SHOWS_CODE = lazy_compile(r"\.append\(|\+=|torch\.load\(|retain_graph|volatile|DataParallel|torch\.cat\(|feed_dict|\(Session|Session\(")
 
 
+#: The cards that a container is given: their number, or a list of them.
+_GPUS = lazy_compile(r"--gpus[= ]+(?:([1-9]\d{0,2})\b|[\"']*device=([\w,:-]+))")
+
+
 def run_facts(programs: Sequence[StartedProgram]) -> list[Fact]:
     """Visible GPUs and processes of the trainers, placement of inference servers, and what a scheduler was asked for."""
     if not programs:
@@ -43,6 +47,9 @@ def _visible_card_facts(start: StartedProgram) -> Iterator[Fact]:
     count = count_cards(word)
     if word is not None and count is not None:
         yield Fact("run.cuda_devices", count, start.origin, _witness(start, word.start, "CUDA_VISIBLE_DEVICES"))
+    elif word is None and (given := _GPUS.search(start.text, start.launch.start, start.launch.program_at)):
+        cards = int(given[1]) if given[1] else len(given[2].split(","))
+        yield Fact("run.cuda_devices", cards, start.origin, _witness(start, given.start(), "--gpus"))
 
 
 def _trainer_facts(start: StartedProgram) -> Iterator[Fact]:

@@ -153,6 +153,9 @@ def _unwrap(command: Command) -> _Unwrapped:
             word = words[0]
             result.env[assignment[1]] = Word(head[assignment.end() :], word.start + assignment.end(), word.end, word.sure)
             result.words = words[1:]
+        elif command.words[0].text in rule_files.table("programs")["prefixing"] and (prefix := re.match(r"[\w.-]+:(?=[A-Za-z])", head)):
+            word = words[0]
+            result.words = [Word(head[prefix.end() :], word.start + prefix.end(), word.end, word.sure), *words[1:]]
         elif head in _WRAPPERS or (head.startswith("-") and len(words) < len(command.words)):  # options of the wrapper before it
             result.words = words[2 if head in rule_files.table("programs")["valued"] else 1 :]
         else:

@@ -160,6 +160,7 @@ def table(name: str) -> Table:
         entries={**(base.entries if base else {}), **raw.get("entries", {})},
         stock={**(base.stock if base else {}), **raw.get("stock", {})},
         stock_folder=raw.get("stock_folder", base.stock_folder if base else ""),
+        stock_since=Version(raw["stock_since"]) if "stock_since" in raw else base.stock_since if base else None,
         ignored=(*({"version": version, **rule} for rule in raw.get("ignored", ())), *(base.ignored if base else ())),
         file_key=raw.get("file_key", base.file_key if base else ""),
         config_keys=frozenset(raw.get("config_keys", base.config_keys if base else ())),

@@ -122,6 +122,7 @@ class Table:
     constraints: tuple[Constraint, ...] = ()  # of knobs, without which it refuses to start: diagnose/plan/edits/setting_conflicts.py
     dumps_whole: bool = False  # what it prints of its settings is all of them; a class of arguments has others beside it
     one_process: bool = False  # `python train.py` is one process, whatever cards there are
+    stock_since: Version | None = None  # the release from which they have these names
     borrowed: frozenset[str] = frozenset()  # options that other programs have, too: they do not show that it parses its own classes
     spawns: tuple[str, ...] = ()  # programs of its own that start a process per visible card
 

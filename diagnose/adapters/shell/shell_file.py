@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from diagnose import rule_files
 from diagnose.adapters.shell import sbatch
 from diagnose.adapters.shell.shell_blocks import BlockReader, State, merge_states
 from diagnose.adapters.shell.shell_text import (
@@ -304,13 +305,16 @@ class ShellReader(BlockReader):
         self._heredocs = []
 
     def _apply_heredoc(self, heredoc: PendingHeredoc, start: int, end: int) -> None:
-        """`read -d '' NAME` fills a variable, `cat > FILE` and `tee FILE` write a file; other here-documents are skipped."""
+        """`read -d '' NAME` fills a variable, `cat > FILE` and `tee FILE` write a file, which may be a script; `qsub <<EOF` and
+        `ssh host bash <<EOF` run one. Other here-documents are skipped."""
         words = [word.text for word in heredoc.words]
         if words[:1] == ["read"]:
             self.variables[words[-1]] = self.expand(start, end)
             return
         name = heredoc.targets[-1] if heredoc.targets else words[1] if words[:1] == ["tee"] and len(words) > 1 else ""
-        if not name:
+        programs = rule_files.table("programs")
+        runs = name.endswith(tuple(programs["script_endings"])) or (not name and not set(words).isdisjoint(programs["fed"]))
+        if not name and not runs:
             return
         if heredoc.literal:
             chars = Chars()
@@ -318,4 +322,8 @@ class ShellReader(BlockReader):
         else:
             self.spend(end - start)
             chars = self.expand(start, end)
-        self.files.append(WrittenFile(name, chars, start, end))
+        if runs and chars.text:
+            script = Word(chars.text, start, end, chars.sure, chars)
+            self.commands.append(Command((Word("bash", start, start), Word("-c", start, start), script), dict(self._exported), start))
+        if name:
+            self.files.append(WrittenFile(name, chars, start, end))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import declared_keys, framework_tables
@@ -29,13 +31,26 @@ def is_declared(document: Document, key: str) -> bool:
 
 def parses_options(document: Document) -> bool:
     """Whether the program of a command surely takes the options of its framework: a script of the user's own that was not given may
-    have borrowed the few that it shows."""
+    have borrowed the few that it shows, and one of another project may have the name of the framework's script."""
     table = framework_tables.table(document.framework)
-    if document.form not in ("shell", "command") or not table.borrowed or document.takes is not None:
+    is_script = document.entry.endswith(".py")
+    if document.form not in ("shell", "command") or document.takes is not None or not (table.borrowed or is_script):
         return True
     found = declared_keys.record(table.name)
-    names = {name_of(entry.key) for entry in document.entries} - table.borrowed
-    return found is None or any(name in found.names for name in names)
+    names = {name_of(entry.key) for entry in document.entries}
+    own = names & (found.names.keys() if found is not None else table.known)
+    if is_script and len(names - own) > len(own):
+        return False
+    return not table.borrowed or found is None or any(name in found.names for name in names - table.borrowed)
+
+
+def names_unseen_file(document: Document, documents: Sequence[Document]) -> bool:
+    """Whether the options of a launcher stand beside a file of its settings that was not given, which may exclude new ones: FSDP's
+    options beside a file that chooses DeepSpeed."""
+    table = framework_tables.table(document.framework)
+    if not table.launches or not any(name_of(entry.key) == "config_file" for entry in document.entries):
+        return False
+    return not any(other.framework == table.launches for other in documents)
 
 
 def table_key(document: Document, table: Table, knob: str, entry: Entry) -> Key:

@@ -69,7 +69,8 @@ def _first_file_edits(context: EditContext) -> list[Edit] | None:
         ]
         if not table.stock:
             return []
-        if matches:
+        high = context.span(document).high
+        if matches and not (table.stock_since and high and high < table.stock_since):
             new = spell(f"{table.stock_folder}/{matches[0]}" if table.stock_folder else matches[0], document.form)
             return [Edit(document.name, spelled_key(document, table.file_key), None, new)]
     return None

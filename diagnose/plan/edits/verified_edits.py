@@ -12,7 +12,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import parses_options
+from diagnose.plan.edits.key_spelling import names_unseen_file, parses_options
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.remedies.remedy import Edit, Plan, Remedy
 
@@ -55,6 +55,8 @@ def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook)
             return "plan.by_release"
         if not parses_options(document):
             return "plan.by_script"
+        if names_unseen_file(document, documents) and any(key.needs for key in keys):
+            return "plan.by_hand"
     return ""
 
 

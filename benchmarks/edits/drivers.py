@@ -1,0 +1,461 @@
+"""Feed configurations to the own parser of one release of a framework, in a process of its own.
+
+    python drivers.py DRIVER ENTRIES ROOT [BESIDE...] < requests > answers
+
+Each line of the requests is a JSON object: `entry` and `argv`, `config` or `keywords` (of the class that `entry` names). Each answer
+says what the parser refuses (`error`) or what it made of it (`values`). ENTRIES: packages.yaml's entries of the framework, as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import importlib
+import importlib.metadata
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from edits.declared import Trees
+from edits.stand_ins import install, shallow
+
+#: Begins the error of a request that the parser could not be asked.
+UNJUDGED = "not judged: "
+
+Values = dict[str, str]
+Request = Mapping[str, Any]
+
+
+class Unjudged(Exception):
+    """The release lacks this entry point, or a stand-in is not enough for it."""
+
+
+@dataclass
+class Framework:
+    """One release: where it lies, and its entry points."""
+
+    root: Path
+    beside: Sequence[Path]
+    entries: Mapping[str, Mapping[str, Any]]
+
+    def loaded(self, name: str) -> Any:
+        """A class by its name: as the package offers it, else imported from the file that defines it."""
+        with contextlib.suppress(Exception):
+            offered = getattr(importlib.import_module(self.root.name.rpartition("-")[0].replace("-", "_")), name)
+            if is_dataclass(offered):
+                return offered
+        place = Trees([self.root, *self.beside]).find(name)
+        if place is None:
+            raise Unjudged(name)
+        return getattr(self.module(place[0]), name.rpartition(":")[2])
+
+    def module(self, path: Path) -> types.ModuleType:
+        for root in (self.root / "src", self.root, *self.beside):
+            if path.is_relative_to(root):
+                return importlib.import_module(".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"))
+        raise Unjudged(path)
+
+
+def values(*parsed: Any) -> Values:
+    """What was parsed, flat, as text."""
+    found: Values = {}
+
+    def put(prefix: str, value: Any) -> None:
+        if is_dataclass(value) and not isinstance(value, type):
+            for one in fields(value):
+                put(f"{prefix}{one.name}.", getattr(value, one.name, None))
+        elif isinstance(value, Mapping):
+            for name, inner in value.items():
+                put(f"{prefix}{name}.", inner)
+        elif isinstance(value, argparse.Namespace):
+            put(prefix, vars(value))
+        else:
+            found[prefix.rstrip(".")] = re.sub(r" at 0x[0-9a-f]+|\d\d[-:]\d\d[-:]\d\d\S*|\w{3}\d\d_", "", repr(value))[:200]
+
+    for one in parsed:
+        put("", one)
+    return found
+
+
+class ErrorParser:
+    """argparse that raises what it would print before it exits."""
+
+    @staticmethod
+    def install() -> None:
+        def error(self: argparse.ArgumentParser, message: str) -> None:
+            raise ValueError(message)
+
+        argparse.ArgumentParser.error = error  # type: ignore[method-assign,assignment]
+
+
+# -- transformers and what builds on its dataclasses
+
+
+def prepare_transformers() -> None:
+    """Let a machine without cards parse what is for cards: precisions are supported, the device is the processor."""
+    import torch  # type: ignore[import-not-found]
+
+    module: Any = importlib.import_module("transformers.training_args")
+    for name in vars(module).copy():
+        if re.match(r"is_torch_(bf16|tf32)_\w+|is_(torch_)?bf16\w*", name):
+            setattr(module, name, lambda *_: True)
+    for owner in (module.TrainingArguments,):
+        owner._setup_devices = property(lambda _: torch.device("cpu"))  # noqa: SLF001
+        owner._n_gpu = 1  # noqa: SLF001
+        owner.distributed_state = None
+        owner.n_gpu = property(lambda _: 1)
+        owner.world_size = property(lambda _: 8)
+        owner.parallel_mode = property(lambda _: module.ParallelMode.DISTRIBUTED)
+        owner.place_model_on_device = property(lambda _: True)
+
+
+def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Request], Values]:
+    """HfArgumentParser over the classes of an entry point. `bare`: without what they do after parsing, which loads the model."""
+    prepare_transformers()
+    from transformers import HfArgumentParser  # type: ignore[import-not-found]
+
+    def bared(one: Any) -> Any:
+        return dataclass(type(one.__name__, (one,), {"__post_init__": lambda _: None, "__module__": one.__module__})) if bare else one
+
+    def parse(request: Request) -> Values:
+        names = framework.entries[request["entry"]]["classes"]
+        classes = []
+        for name in names:
+            with contextlib.suppress(Unjudged):
+                classes.append(bared(framework.loaded(name)))
+        if not classes:
+            raise Unjudged(str(names))
+        if "keywords" in request:
+            return values(classes[0](**{"output_dir": "o", **request["keywords"]}))
+        parser = HfArgumentParser(classes)
+        if "config" in request:
+            known = {one.name for owner in classes for one in fields(owner)}
+            config = {key: value for key, value in request["config"].items() if key in known}
+            found = values(*parser.parse_dict({"output_dir": "o", **config}, allow_extra_keys=True))
+            unknown = sorted(set(request["config"]) - known)
+        else:
+            argv = request["argv"]
+            argv = argv if any(word.startswith("--output_dir") for word in argv) else [*argv, "--output_dir", "o"]
+            *made, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
+            found, unknown = values(*made), [word for word in rest if word.startswith("-")]
+        return {**found, **{f"unknown {word}": "" for word in unknown}}
+
+    return parse
+
+
+def of_llamafactory(framework: Framework) -> Callable[[Request], Values]:
+    """Its own checks of a training, without those of installed packages."""
+    prepare_transformers()
+    hparams: Any = importlib.import_module("llamafactory.hparams.parser")
+    for name in ("_check_extra_dependencies", "check_dependencies", "check_version"):
+        if hasattr(hparams, name):
+            setattr(hparams, name, lambda *_, **__: None)
+    hparams.is_torch_bf16_gpu_available = lambda: True
+
+    def parse(request: Request) -> Values:
+        with contextlib.suppress(Exception):
+            hparams.unset_hf_deepspeed_config()
+        wanted = request["config"] if "config" in request else list(request["argv"])
+        if isinstance(wanted, list):
+            config, rest = {}, iter(wanted)
+            for word in rest:
+                name, equals, value = word.removeprefix("--").partition("=")
+                config[name] = value if equals else next(rest, "")
+            return values(*hparams.get_train_args(wanted)) if wanted and wanted[0].startswith("--") else values(config)
+        return values(*hparams.get_train_args({"output_dir": "o", "do_train": True, **wanted}))
+
+    return parse
+
+
+# -- pydantic
+
+
+def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
+    """The schema with the capabilities of a node of cards."""
+    utils: Any
+    try:
+        utils = importlib.import_module("axolotl.utils.schemas.config")
+    except ImportError:
+        utils = importlib.import_module("axolotl.utils.config.models.input.v0_4_1")
+    model = utils.AxolotlConfigWCapabilities
+    names = model.model_fields
+
+    def parse(request: Request) -> Values:
+        capabilities = {"bf16": True, "fp8": True, "n_gpu": 8, "n_node": 1, "compute_capability": "sm_90", "tf32": True}
+        made = model(
+            **request["config"],
+            **{
+                name: value
+                for name, value in (("capabilities", capabilities), ("env_capabilities", {"torch_version": "2.8.0"}))
+                if name in names
+            },
+        )
+        unknown = set(request["config"]) - set(names) - set(made.model_dump())
+        return {**values(made.model_dump()), **{f"unknown {word}": "" for word in sorted(unknown)}}
+
+    return parse
+
+
+def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
+    engine: Any = importlib.import_module("deepspeed.runtime.config")
+
+    def parse(request: Request) -> Values:
+        config = json.loads(json.dumps(request["config"]), parse_constant=float)
+
+        def given(value: Any, name: str = "") -> Any:
+            """The figures that a trainer puts where a file says auto."""
+            if isinstance(value, dict):
+                return {key: given(inner, key) for key, inner in value.items()}
+            return value if value != "auto" else 8 if "batch" in name or "steps" in name else 1.0 if "clip" in name else False
+
+        made = engine.DeepSpeedConfig(given(config))
+        found = {name: value for name, value in vars(made).items() if isinstance(value, (bool, int, float, str, dict))}
+        zero = made.zero_config
+        return values({**found, "zero": zero.model_dump() if hasattr(zero, "model_dump") else vars(zero)})
+
+    return parse
+
+
+# -- argparse
+
+
+def of_main_block(framework: Framework) -> Callable[[Request], Values]:
+    """The block under `if __name__ == "__main__"` of an entry point, up to where it starts the training."""
+
+    def parse(request: Request) -> Values:
+        path = framework.root / framework.entries[request["entry"]]["parsers"][0]
+        tree = ast.parse(path.read_text())
+        block = next(node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test))
+        helpers = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.Import, ast.ImportFrom)) and not _is_train(node)]
+        taken: list[Any] = []
+        space: dict[str, Any] = {"train": taken.append, "__name__": "judged", "__file__": str(path)}
+        for node in helpers:
+            with contextlib.suppress(Exception):
+                exec(compile(ast.Module([node], []), str(path), "exec"), space)
+        space["train"] = taken.append
+        sys.argv = [str(path), *request["argv"]]
+        exec(compile(ast.Module(block.body, []), str(path), "exec"), space)
+        return values(*(taken or [space.get("args")]))
+
+    return parse
+
+
+def _is_train(node: ast.stmt) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name == "train"
+
+
+def of_accelerate(framework: Framework) -> Callable[[Request], Values]:
+    launch: Any = importlib.import_module("accelerate.commands.launch")
+    config_args: Any = importlib.import_module("accelerate.commands.config.config_args")
+    parser = launch.launch_command_parser()
+
+    def parse(request: Request) -> Values:
+        argv = list(request.get("argv", ["train.py"]))
+        if "config" not in request:
+            return values(launch._validate_launch_command(parser.parse_args(argv))[0])  # noqa: SLF001
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(json.dumps(request["config"]))
+            file.flush()
+            arguments = parser.parse_args(["--config_file", file.name, "train.py"])
+            config_args.load_config_from_file(file.name)
+            found = values(launch._validate_launch_command(arguments)[0])  # noqa: SLF001
+        found.pop("config_file", None)
+        return found
+
+    return parse
+
+
+def of_class_parser(framework: Framework) -> Callable[[Request], Values]:
+    """A class that adds its own options to argparse: vLLM, SGLang."""
+
+    def parse(request: Request) -> Values:
+        owner = framework.loaded(framework.entries[request["entry"]]["classes"][0])
+        parser = argparse.ArgumentParser()
+        owner.add_cli_args(parser)
+        made, rest = parser.parse_known_args(request["argv"])
+        return {**values(made), **{f"unknown {word}": "" for word in rest if word.startswith("-")}}
+
+    return parse
+
+
+# -- Hydra, tyro, jsonargparse
+
+
+def of_hydra(framework: Framework) -> Callable[[Request], Values]:
+    from hydra import compose, initialize_config_dir  # type: ignore[import-not-found]
+    from hydra.core.global_hydra import GlobalHydra  # type: ignore[import-not-found]
+    from omegaconf import OmegaConf  # type: ignore[import-not-found]
+
+    def parse(request: Request) -> Values:
+        folder, *names = framework.entries[request["entry"]]["hydra"]
+        argv = [word for word in request["argv"] if not word.startswith("-")]
+        options = " ".join(request["argv"])
+        name = next((one for one in names if re.search(rf"--config-name[= ]'?{one}\b", options)), names[0])
+        if "config" in request:
+            base = OmegaConf.create(request["config"])
+            return values(OmegaConf.to_container(base, resolve=False))
+        GlobalHydra.instance().clear()
+        with initialize_config_dir(config_dir=str(framework.root / folder), version_base=None):
+            made = compose(config_name=name, overrides=argv)
+            return values(OmegaConf.to_container(made, resolve=True))
+
+    return parse
+
+
+def of_torchtitan(framework: Framework) -> Callable[[Request], Values]:
+    try:
+        manager: Any = importlib.import_module("torchtitan.config.manager")
+    except ImportError:
+        manager = importlib.import_module("torchtitan.config_manager")
+
+    def parse(request: Request) -> Values:
+        argv = [word for word in request.get("argv", ()) if "config_file" not in word and not word.endswith(".toml")]
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(request.get("text", ""))
+            file.flush()
+            argv = [f"--job.config_file={file.name}", *argv] if "text" in request else argv
+            if hasattr(manager, "ConfigManager"):
+                found = values(manager.ConfigManager().parse_args(argv))
+            else:
+                config = manager.JobConfig()
+                config.parse_args(argv)
+                found = values(config.to_dict())
+        found.pop("job.config_file", None)
+        return found
+
+    return parse
+
+
+def of_functions(framework: Framework) -> Callable[[Request], Values]:
+    from jsonargparse import ArgumentParser, set_docstring_parse_options  # type: ignore[import-not-found]
+
+    with contextlib.suppress(Exception):
+        set_docstring_parse_options(attribute_docstrings=True)
+
+    def parse(request: Request) -> Values:
+        path, name = framework.entries[request["entry"]]["functions"][0]
+        parser = ArgumentParser(exit_on_error=False)
+        parser.add_argument("--config", action="config")
+        function = getattr(framework.module(framework.root / path), name)
+        parser.add_function_arguments(function, as_positional="config" not in request, fail_untyped=False)
+        if "config" in request:
+            return values(parser.parse_object(request["config"]).as_dict())
+        return values(parser.parse_args(request["argv"]).as_dict())
+
+    return parse
+
+
+def of_components(framework: Framework) -> Callable[[Request], Values]:
+    """torchtune: every block that names a component is a call of it, whose parameters are looked up; other keys are those that the
+    recipe reads."""
+    import inspect
+
+    from edits.declared import declared
+    from omegaconf import OmegaConf
+
+    def parse(request: Request) -> Values:
+        config = OmegaConf.create(request["config"])
+        config = OmegaConf.merge(
+            config, OmegaConf.from_dotlist([word for word in request.get("argv", ()) if "=" in word and word[0] != "-"])
+        )
+        plain = OmegaConf.to_container(config, resolve=True)
+        read = declared(framework.entries[request["entry"]], framework.root, framework.beside)
+        found: Values = {}
+        for key, value in plain.items():
+            if isinstance(value, dict) and "_component_" in value:
+                module, _, name = value["_component_"].rpartition(".")
+                owner = getattr(importlib.import_module(module), name)
+                words = {word: inner for word, inner in value.items() if word != "_component_"}
+                with contextlib.suppress(ValueError):
+                    inspect.signature(owner).bind_partial(**words)
+                found |= values({key: value})
+            elif read.find(key) is not None:
+                found |= values({key: value})
+            else:
+                found[f"unknown {key}"] = ""
+        return found
+
+    return parse
+
+
+DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
+    "dataclasses": of_dataclasses,
+    "bare dataclasses": lambda framework: of_dataclasses(framework, bare=True),
+    "llamafactory": of_llamafactory,
+    "axolotl": of_axolotl,
+    "deepspeed": of_deepspeed,
+    "main block": of_main_block,
+    "accelerate": of_accelerate,
+    "class parser": of_class_parser,
+    "hydra": of_hydra,
+    "torchtitan": of_torchtitan,
+    "functions": of_functions,
+    "components": of_components,
+}
+
+
+#: Packages whose `__init__` imports what trains.
+SHALLOW = {"torchtitan": ("torchtitan",), "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config")}
+
+
+def releases_known(trees: Sequence[Path]) -> None:
+    """Unpacked packages have no metadata: their releases are in the names of their folders."""
+    known = {name: release for tree in trees for name, _, release in [tree.name.rpartition("-")]}
+    own = importlib.metadata.version
+
+    def version(distribution_name: str) -> str:
+        return known.get(distribution_name.lower().replace("_", "-")) or known.get(distribution_name) or own(distribution_name)
+
+    importlib.metadata.version = version
+
+
+def main() -> int:
+    driver, entries, *folders = sys.argv[1:]
+    roots = [Path(folder) for folder in folders]
+    sys.path[1:1] = [str(path) for root in roots for path in (root / "src", root) if path.is_dir()]
+    os.environ.update(
+        {
+            "CUDA_VISIBLE_DEVICES": "",
+            "WORLD_SIZE": "1",
+            "RANK": "0",
+            "LOCAL_RANK": "0",
+            "DS_ACCELERATOR": "cpu",
+            "HF_HUB_OFFLINE": "1",
+            "DISABLE_VERSION_CHECK": "1",
+        }
+    )
+    sys.modules["transformers.dependency_versions_check"] = types.ModuleType("transformers.dependency_versions_check")
+    sys.modules["transformers.dependency_versions_check"].dep_version_check = lambda *_: None  # type: ignore[attr-defined]
+    releases_known(roots)
+    ErrorParser.install()
+    out, sys.stdout = sys.stdout, io.StringIO()
+    with contextlib.redirect_stderr(io.StringIO()):
+        install([*roots, Path(__file__).parent])
+        shallow(SHALLOW.get(driver, ()), [path for root in roots for path in (root / "src", root)])
+        framework = Framework(roots[0], roots[1:], json.loads(entries))
+        parse = DRIVERS[driver](framework)
+        for line in sys.stdin:
+            try:
+                answer: Mapping[str, Any] = {"error": "", "values": parse(json.loads(line))}
+            except SystemExit as error:
+                answer = {"error": f"exit {error.code}", "values": {}}
+            except Exception as error:
+                unfit = isinstance(error, (ImportError, Unjudged)) or "Failed to import" in str(error)
+                answer = {"error": f"{UNJUDGED if unfit else ''}{type(error).__name__}: {' '.join(str(error).split())[:300]}", "values": {}}
+            print(json.dumps(answer), file=out, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

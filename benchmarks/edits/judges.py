@@ -1,0 +1,170 @@
+"""Ask the own parser of each framework and release about files before and after an edit.
+
+A question is a job's files, an edit of them, and the releases and entry point that may be in use. Files are read here without the
+program's own readers: YAML, JSON and TOML by their libraries, Python by `ast`, scripts by bash itself (launched.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from edits.drivers import UNJUDGED
+from edits.launched import options
+from edits.packages import FOLDER, listed, tree
+
+#: How long one release may take for all its questions.
+SECONDS = 900
+
+
+@dataclass(frozen=True)
+class Column:
+    """One release of a framework at an entry point of packages.yaml."""
+
+    framework: str
+    release: str
+    entry: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What one part of a file says before and after an edit: JSON of a request without its entry point."""
+
+    columns: tuple[Column, ...]
+    before: str
+    after: str
+
+
+def question(form: str, entry: str, columns: Sequence[Column], before: str, after: str) -> Question | None:
+    """A question about one file; None where it cannot be put to a parser."""
+    judged = tuple(column for column in columns if "judge" in listed()[column.framework])
+    if not judged:
+        return None
+    try:
+        old, new = (_request(form, entry, judged[0], text) for text in (before, after))
+    except (ValueError, SyntaxError, yaml.YAMLError):
+        return None
+    return Question(judged, json.dumps(old, default=str), json.dumps(new, default=str)) if old and new else None
+
+
+def _request(form: str, entry: str, column: Column, text: str) -> dict[str, Any] | None:
+    if form == "toml":
+        tomllib.loads(text)
+        return {"text": text}
+    if form in ("yaml", "json"):
+        read = yaml.safe_load(text) if form == "yaml" else json.loads(text)
+        return {"config": _without_file(read)} if isinstance(read, dict) else None
+    if form == "python":
+        keywords = next(iter(_keywords(text, entry)), None)
+        return None if keywords is None else {"keywords": _without_file(keywords)}
+    if form == "shell":
+        words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), None)
+        return None if words is None else {"argv": list(_without_config(words))}
+    return None
+
+
+#: Options that name a file of more settings, which a parser would open.
+_FILES = ("config", "deepspeed", "fsdp_config")
+
+
+def _without_config(words: Sequence[str]) -> Iterator[str]:
+    skip = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        is_file = name.startswith("--") and name[2:] in _FILES
+        if not skip and not is_file:
+            yield word
+        skip = is_file and not equals
+
+
+def _without_file(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in _FILES or not isinstance(value, str)}
+
+
+def _keywords(text: str, name: str) -> Iterator[dict[str, Any]]:
+    """The literal keyword arguments of each call of a class."""
+    for node in ast.walk(ast.parse(text)):
+        called = node.func if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and name in (getattr(called, "id", ""), getattr(called, "attr", "")):
+            found = {}
+            for word in node.keywords:
+                try:
+                    found[str(word.arg)] = ast.literal_eval(word.value)
+                except ValueError:
+                    continue
+            yield {key: value for key, value in found.items() if key != "None"}
+
+
+def answers(questions: Sequence[Question]) -> dict[tuple[Column, str], Mapping[str, Any]]:
+    """What each parser says to each request that concerns it, kept between runs while the drivers stay as they are."""
+    kept = FOLDER / "answers.json"
+    here = Path(__file__).parent
+    is_fresh = kept.is_file() and kept.stat().st_mtime > max((here / name).stat().st_mtime for name in ("drivers.py", "stand_ins.py"))
+    known: dict[str, Any] = json.loads(kept.read_text()) if is_fresh else {}
+    asked: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
+    for one in questions:
+        for column in one.columns:
+            for text in (one.before, one.after):
+                asked[column.framework, column.release][column.entry, text] = "\n".join((*_key(column), text))
+    for (framework, release), requests in sorted(asked.items()):
+        new = {key: json.dumps({"entry": entry, **json.loads(text)}) for (entry, text), key in requests.items() if key not in known}
+        if new:
+            known.update(zip(new, _run(framework, release, list(new.values())), strict=False))
+            kept.write_text(json.dumps(known))
+    columns = {(column.framework, column.release, column.entry): column for one in questions for column in one.columns}
+    found: dict[tuple[Column, str], Mapping[str, Any]] = {}
+    for (framework, release), requests in asked.items():
+        for (entry, text), key in requests.items():
+            if key in known:
+                found[columns[framework, release, entry], text] = known[key]
+    return found
+
+
+def _key(column: Column) -> tuple[str, str, str]:
+    return column.framework, column.release, column.entry
+
+
+def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str, Any]]:
+    spec = listed()[framework]
+    number = list(map(str, spec["releases"])).index(release)
+    beside = {**spec.get("beside", {}), **spec.get("with", {})}
+    roots = [tree(spec.get("package", framework), release), *(tree(name, str(releases[number])) for name, releases in beside.items())]
+    command = [sys.executable, str(Path(__file__).with_name("drivers.py")), spec["judge"], json.dumps(spec["entries"]), *map(str, roots)]
+    try:
+        run = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return []
+    if not run.stdout:
+        print(f"{framework} {release}: {run.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+def verdict(one: Question, said: Mapping[tuple[Column, str], Mapping[str, Any]]) -> str:
+    """`accepted`, `rejected: why`, `no effect`, or `not judged`: by the newest release that takes the file as it is; `older: why` where
+    that accepts what an older one rejects."""
+    result = "not judged"
+    for column in reversed(one.columns):
+        before, after = said.get((column, one.before)), said.get((column, one.after))
+        if before is None or after is None or before["error"] or after["error"].startswith(UNJUDGED):
+            continue
+        unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in before["values"]]
+        if after["error"] or unknown:
+            why = f"{column.framework} {column.release} {column.entry}: {after['error'] or unknown[0]}"
+            if result == "not judged":
+                return f"rejected: {why}"
+            return f"older: {why}"
+        if result == "not judged":
+            result = "no effect" if before["values"] == after["values"] else "accepted"
+    return result

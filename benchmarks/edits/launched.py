@@ -1,0 +1,79 @@
+"""What a shell script starts, as bash itself expands it: every command is recorded and none is run.
+
+The search path is empty, so that each program is a command that is not found, and the handler for those writes its words down. Options
+that stop a script or read other files are off. Only for scripts that we keep ourselves: bash still makes what redirections name.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+#: Ends a word and a command in the record.
+WORD, COMMAND = "\x01", "\x02"
+
+PRELUDE = f"""
+command_not_found_handle() {{ printf '%s{WORD}' "$@" >&9; printf '{COMMAND}' >&9; return 0; }}
+set() {{ case "$1" in -*|+*) shift; esac; [ $# -eq 0 ] || builtin set "$@"; }}
+exec() {{ [ $# -eq 0 ] || "$@"; }}
+command() {{ "$@"; }}
+cd() {{ :; }}; source() {{ :; }}; .() {{ :; }}; wait() {{ :; }}; kill() {{ :; }}; ulimit() {{ :; }}; shopt() {{ :; }}
+pushd() {{ :; }}; popd() {{ :; }}; read() {{ return 1; }}; trap() {{ :; }}
+"""
+
+#: A redirection out of the folder that the script runs in, which is not tried.
+_OUTSIDE = re.compile(r">\s*[\"']?(?:/(?!dev/|tmp/)|~|\.\.)")
+
+#: A word that is a path: a command may be one, which bash does not look up.
+_PATH = re.compile(r"(?<![\w$}=:/.-])(?:\.{1,2}|~|/[\w.-]+|[\w.-]+)(?:/[\w.-]+)+")
+
+SECONDS = 5
+
+
+@cache
+def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
+    """The commands of a script in the order in which they start, those in quoted commands (`bash -c '...'`) behind their own."""
+    if _OUTSIDE.search(text):
+        return ()
+    paths = "".join(f'{path}() {{ command_not_found_handle {path} "$@"; }}\n' for path in sorted(set(_PATH.findall(text))))
+    script = PRELUDE + paths + re.sub(r"\bPATH=", "PATH_=", text.replace("\r\n", "\n"))
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as record:
+        try:
+            subprocess.run(
+                ["/bin/bash", "-c", 'exec 9>&"$1"; shift; PATH=/nowhere; eval "$1"', "bash", str(record.fileno()), script],
+                cwd=folder, env={"HOME": folder, "USER": "u"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, pass_fds=[record.fileno()], timeout=SECONDS, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            pass
+        record.seek(0)
+        said = record.read(1_000_000).decode("utf-8", "replace")
+    found: list[tuple[str, ...]] = []
+    for one in said.split(COMMAND)[:-1]:
+        words = tuple(one.split(WORD)[:-1])
+        found.append(words)
+        if depth < 2:
+            found += [inner for word in words[1:] if re.search(r"\S\s+-", word) for inner in commands(word, depth + 1)]
+    return tuple(found)
+
+
+def options(text: str, entry: str) -> Iterator[list[str]]:
+    """The words after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
+    wanted = entry.split()
+    for words in commands(text):
+        at = _place(words, wanted)
+        if at is not None:
+            yield list(words[at:])
+
+
+def _place(words: Sequence[str], wanted: Sequence[str]) -> int | None:
+    for start in range(len(words) - len(wanted) + 1):
+        if all(
+            word == name or (not number and word.endswith(f"/{name}"))
+            for number, (word, name) in enumerate(zip(words[start:], wanted, strict=False))
+        ):
+            return start + len(wanted)
+    return None
