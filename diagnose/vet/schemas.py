@@ -178,7 +178,7 @@ class KeyLine(Row):
     if_: Words = Field({}, alias="if")
     where: Words = {}
     needs: list[Need] = []
-    takes: Literal["whole", "any", "each", "part", "basename", "many"] = "whole"
+    takes: Literal["whole", "any", "each", "part", "basename", "many", "largest"] = "whole"
     part: str = ""
     times: str = ""
     over: str = ""

@@ -80,6 +80,9 @@ def _plain_text(key: Key, leaf: Leaf) -> str | None:
     if key.takes == "many":
         items = leaf.items if leaf.shape == "list" else [item for item in (leaf.text or "").strip("[] ").split(",") if item.strip()]
         return str(len(items)) if leaf.shape == "list" or len(items) > 1 else (leaf.text or "").strip("[] ,")
+    if key.takes == "largest":
+        sizes = [int(digits) for digits in re.findall(r"\d{1,9}", " ".join(leaf.items) if leaf.shape == "list" else leaf.text or "")]
+        return str(max(sizes)) if sizes else None
     if leaf.shape == "list":
         return ",".join(leaf.items)
     text = leaf.text or ""
