@@ -34,6 +34,7 @@ CONFIGURED = (
         "ultralytics",
     ),
     *("kohya", "vllm", "webui", "yolov5"),
+    *("ai_toolkit", "lerobot", "maxtext", "mmdet", "musubi", "onetrainer", "open_clip", "simpletuner", "timm"),
 )
 #: Nothing that is named.
 NONE = "-"

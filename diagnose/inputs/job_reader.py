@@ -33,6 +33,10 @@ QUIET = 16 << 10  # bytes kept of a truncated log
 _PROSE_SIGNS = frozenset(
     (
         *(b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n# ", b"\n## ", b"\n### ", b"> #", b"|---|", b"| --- |", b"|:--", b"| :--"),
+        *(
+            b"\n\n" + word
+            for word in (b"python", b"torchrun ", b"accelerate launch ", b"deepspeed ", b"vllm serve ", b"CUDA_VISIBLE_DEVICES=")
+        ),
         *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
         *(
             word.encode()

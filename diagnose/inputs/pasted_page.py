@@ -154,7 +154,8 @@ def configs(log: Scanned) -> list[ConfigSource]:
 def is_page(log: Scanned) -> bool:
     """Whether a person wrote the text: blocks anywhere, sentences at either end, or a command at the start."""
     texts = [excerpt.raw for excerpt in log.excerpts]
-    if texts and _is_command(texts[0][:2000].decode("utf-8", "replace").split("\n"), 0):
+    head = texts[0][:2000].decode("utf-8", "replace").split("\n") if texts else []
+    if any(_is_command(head, at) for at in range(len(head)) if not at or _ends_sentences(head, at)):
         return True
     if any(
         sign in text
@@ -176,6 +177,16 @@ def is_page(log: Scanned) -> bool:
     ):
         return True
     return bool(texts) and (_HUMAN.search(texts[0], 0, MARGIN) or _HUMAN.search(texts[-1][-MARGIN:])) is not None
+
+
+def _ends_sentences(lines: Sequence[str], index: int) -> bool:
+    """Whether a blank line stands above this one, and above that only lines of words, as people introduce a command."""
+    above = [line for line in lines[:index] if line.strip()]
+    return (
+        not lines[index - 1].strip()
+        and bool(above)
+        and all(_is_prose(line) and line.count(" ") >= 3 and line[0].isalpha() for line in above)
+    )
 
 
 def _strip_quote(line: str) -> str:

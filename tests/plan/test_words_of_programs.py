@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import cache
 
 from cases import CORPUS, diagnosed
 from collected import for_each
@@ -20,6 +21,8 @@ def names_of_programs() -> dict[str, set[str]]:
     found = defaultdict(set)
     for rule in rules():
         for program, text in rule.programs.items():
+            if program.endswith("_oom"):  # a scheduler's own words, beside the general ones
+                continue
             for name in NAME.findall(text.en):
                 found[name].add(program)
     return found
@@ -46,6 +49,29 @@ def test_no_answer_has_words_of_another_program(name: str) -> None:
     told = [text for remedy in diagnosis.outcome.remedies for text in (remedy.title.en, remedy.why.en)]
     strange = {word for text in told for word in NAME.findall(text) if word in known and program not in known[word]} - own_names(program)
     assert not strange, f"{program}: {sorted(strange)}"
+
+
+#: Names that general advice may use: of CUDA, PyTorch and Python, whatever some trainer calls its settings.
+PLAIN = {"CUDA_VISIBLE_DEVICES", "local_rank", "inference_mode", "from_pretrained", "vllm_tensor_parallel_size"}
+
+
+@for_each("name", cases_of_programs())
+def test_general_words_are_no_settings_of_another_program(name: str) -> None:
+    """What is said to a known program for want of words of its own names no setting that other tables have and its own has not."""
+    diagnosis = diagnosed(name)
+    program = next((str(fact.value) for fact in diagnosis.facts if fact.name == "run.program"), None)
+    if program is None:
+        return
+    general = {rule.id for rule in rules() if program not in rule.programs}
+    told = [remedy.why.en for remedy in diagnosis.outcome.remedies if remedy.rule in general]
+    words = {word for text in told for word in NAME.findall(text) if "_" in word} - PLAIN - own_names(program)
+    strange = {word for word in words if word in settings_of_tables()}
+    assert not strange, f"{program}: {sorted(strange)}"
+
+
+@cache
+def settings_of_tables() -> frozenset[str]:
+    return frozenset().union(*(own_names(name) for name in framework_tables.names()))
 
 
 def test_the_two_languages_name_the_same() -> None:

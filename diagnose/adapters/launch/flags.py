@@ -16,6 +16,8 @@ _DELETION = re.compile(r"~[A-Za-z_][\w.@-]*(?:=|$)")
 #: A variable that a command may keep further options in (`$EXTRA`, `"$@"`), and a script: no further value of the option before them.
 _NO_VALUE = re.compile(r"[\"']?\$\{?[@*]|\$(?:\w+|\{\w+\})(?:\s|$)")
 _OVERRIDE = re.compile(r"(\+{0,2})([A-Za-z_][\w./@-]*)=")
+#: An override even where it is the first word behind an option: --cfg-options train_dataloader.batch_size=2, --multirun a.b=1.
+_DOTTED = re.compile(r"[a-z_]\w*(?:\.[A-Za-z_]\w*)+=")
 
 
 @dataclass(slots=True)
@@ -54,6 +56,7 @@ def parse_flags(words: Sequence[Word], source: str) -> tuple[tuple[Flag, ...], t
             while (
                 index < len(words)
                 and (not words[index].text.startswith("-") or _NUMBER.match(words[index].text))
+                and not _DOTTED.match(words[index].text)
                 and not (values and (_OVERRIDE.match(words[index].text) or _DELETION.match(words[index].text)))
                 and not (values and _ends_values(words[index], source))
             ):

@@ -159,7 +159,7 @@ def _requested_size(numbers: list[str], exact: Statement | None) -> Size | None:
 
 def _facts(statements: Mapping[str, Statement]) -> dict[str, Value]:
     """Facts of the run that a message states."""
-    values: dict[str, Value] = {}
+    values = _facts_of_paged_cache(statements.get("trt_tokens"))
     for kind, statement in statements.items():
         numbers = _numbers(statement)
         match kind:
@@ -184,6 +184,15 @@ def _facts(statements: Mapping[str, Statement]) -> dict[str, Value]:
             case "tokens_free":
                 values["log.free_tokens"] = whole_number(numbers[0])
     return values
+
+
+def _facts_of_paged_cache(statement: Statement | None) -> dict[str, Value]:
+    """The tokens that TensorRT-LLM's cache holds; a sequence may have so many blocks of so many tokens each."""
+    if statement is None:
+        return {}
+    held, *_, of_block, blocks = _numbers(statement)
+    longest = int(of_block) * int(blocks) if blocks else None
+    return {"rollout.cache_tokens": whole_number(held), "rollout.fitting_len": whole_number(held), "rollout.max_model_len": longest}
 
 
 def _numbers(statement: Statement) -> list[str]:

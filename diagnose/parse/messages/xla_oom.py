@@ -23,7 +23,12 @@ _WIDTH = {
     **dict.fromkeys(("bool", "int8", "uint8", "qint8", "quint8", "float8_e4m3fn", "float8_e5m2"), 1),
     "complex128": 16,
 }
-_PARTS = {"parameter": "log.program_parameters", "preallocated temp": "log.program_temporary", "total": "log.program_total"}
+_PARTS = {
+    "parameter": "log.program_parameters",
+    "preallocated temp": "log.program_temporary",
+    "HLO temp": "log.program_temporary",
+    "total": "log.program_total",
+}
 #: RESOURCE_EXHAUSTED is the status of every service that refuses: which one it was.
 _REFUSALS = (
     ("message_too_large", lazy_compile(r"(?i)larger than max|message (?:size|length)|exceeds? (?:the )?(?:maximum|limit)")),
@@ -36,6 +41,7 @@ _CARD = lazy_compile(r"GPU[_:](\d{1,4})")
 _STATS = lazy_compile(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
 _BLOCK = lazy_compile(
     r"\s*(?:BufferAssignment |(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation:|Used [\d.]+[KMGT]? of)"
+    r"|Total hbm usage|Program hbm requirement|\s*(?:reserved|program|arguments|global|scoped|HLO temp) +[\d.]+[BKMG]"
 )
 
 
@@ -49,7 +55,7 @@ def goes_on(text: str, line: str) -> bool:
         return re.match(r"\s*\[\[\{\{node ", line) is not None
     if re.search(r"RESOURCE_EXHAUSTED\s*$", text):
         return re.match(r"\s*(?:details|debug_error_string)\s*=", line) is not None
-    if _BLOCK.match(line):
+    if _BLOCK.match(line) or (not line.strip() and re.search(r"\bhbm\b", text)):
         return True
     return (
         re.search(r"(?:allocate|allocating|shape|and type|on|hbm\.?|of)\s*$", text) is not None

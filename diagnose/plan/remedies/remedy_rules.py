@@ -57,7 +57,9 @@ class Rule:
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
     advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
-    and nothing is trained. `programs`: what to do in the words of a program (run.program) or trainer (train.framework) instead of `do`.
+    and nothing is trained. `programs`: what to do in the words of a program (run.program), a trainer (train.framework) or of
+    what printed the failure (log.family: slurm_oom) instead of `do`,
+    `other` for every known program that is not listed.
     `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that
     holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the question for each.
     """
@@ -94,14 +96,18 @@ class Rule:
 
     def words(self, book: FactBook) -> Text | None:
         """What to do by hand, as the program or trainer of this job calls it."""
-        names = (book.word("run.program"), book.word("train.framework")) if self.programs else ()
-        return next((self.programs[name] for name in names if name is not None and name in self.programs), self.do)
+        names = (book.word("run.program"), book.word("train.framework"), book.word("log.family")) if self.programs else ()
+        general = self.programs.get(OTHER, self.do) if names and names[0] is not None else self.do
+        return next((self.programs[name] for name in names if name is not None and name in self.programs), general)
 
     @property
     def url(self) -> str:
         """The rule's page in the manual; empty for a user's own rule."""
         return f"docs/generated/remedies/{self.remedy}.md#{self.id}" if self.ours else ""
 
+
+#: Among the programs of a rule: every one that is known and has no words of its own, where those of `do` are another's.
+OTHER = "other"
 
 #: What parsing a file of the wrong shape may raise.
 _SHAPE_ERRORS = (UserError, KeyError, TypeError, ValueError, AttributeError)
