@@ -523,6 +523,7 @@ class Fact(Both):
     words: list[Scalar] = []
     of: str = ""
     how: Both | None = None
+    ask: Both | None = None
 
 
 class ProducedFact(Fact):

@@ -69,6 +69,7 @@ class _Page:
         self.room = outlook_view.room_lines(diagnosis, lang)
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
         memory = card.build_card(diagnosis, lang)
+        self.accounted = card.figures_of_causes(diagnosis, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
         outcome = diagnosis.outcome
         self.planned = outcome.plan.steps if outcome.plan is not None else ()
@@ -135,7 +136,7 @@ class _Page:
     def no_cause(self) -> str:
         """The sentence for a failure without a cause."""
         failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
-        return failure_text.no_cause(self.diagnosis, self.lang) if failed else ""
+        return failure_text.no_cause(self.diagnosis, self.lang, card.largest_part(self.diagnosis, self.lang)) if failed else ""
 
     def evidence(self, cause: Ruling) -> list[tuple[Witness, str]]:
         """The lines that a cause cites."""

@@ -150,9 +150,13 @@ def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 def missing_facts(ledger: Ledger, lang: Lang) -> str:
     """The unknown facts that make the ledger incomplete."""
-    if ledger.complete or not ledger.unknown:
-        return ""
-    return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in ledger.unknown))
+    unknown = unknown_facts(ledger)
+    return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in unknown)) if unknown else ""
+
+
+def unknown_facts(ledger: Ledger) -> list[str]:
+    """The facts that an incomplete ledger lacks; of an inference engine none that only training has."""
+    return [name for name in ledger.unknown if not ledger.complete and not (ledger.role == "engine" and name.startswith("train."))]
 
 
 def other_roles(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
