@@ -62,6 +62,8 @@ def finished(draft: Draft, job: Job) -> Plan:
         fits=draft.fits,
         ladder=_ladder(draft, job) if bench.trust == "full" and draft.fits == "yes" else (),
         note=note(draft, peak, job) if known else None,
+        before=bench.largest(bench.before) if peak else None,
+        after=bench.largest(after) if peak else None,
     )
 
 

@@ -147,7 +147,7 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
     inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []
-    parts = inside or [Part("allocated", allocated)]
+    parts = inside or snapshot_parts(diagnosis, allocated) or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
     free = event.free.bytes if event.free else 0
@@ -162,6 +162,21 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
     return Card(title, visible_parts(parts, capacity), capacity)
+
+
+def snapshot_parts(diagnosis: Diagnosis, allocated: int) -> list[Part]:
+    """Memory that torch allocated by what a snapshot saw: the kinds that its stack frames name, and the rest as it is printed. Empty
+    without a snapshot, or where it names less than a tenth."""
+    taken = diagnosis.snapshot
+    sums: dict[str, int] = {}
+    for group, size in taken.groups if taken is not None else ():
+        if group in PART_OF or group == "comm_buffers":
+            kind = PART_OF.get(group, "other")
+            sums[kind] = sums.get(kind, 0) + size
+    named = sum(sums.values())
+    if not 0.1 * allocated <= named <= allocated:
+        return []
+    return [*(Part(kind, sums[kind]) for kind in SIGNS if kind in sums), Part("allocated", allocated - named, called="allocated_else")]
 
 
 #: A CUDA context with its libraries and communicators has at most this many bytes; what is more has another owner.

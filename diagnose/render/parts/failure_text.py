@@ -17,8 +17,9 @@ from diagnose.units import Size
 
 #: Notices about which of several runs is diagnosed: shown though they are only information.
 RUN_NOTICES = ("attempts", "started_again", "older_runs")
-#: Notices that change how the whole answer is read, which come first: a command that ends early did not run as it looks.
-LEADING_NOTICES = ("config.cut_off", "config.joined_words")
+#: Notices that change how the whole answer is read, which come first: a command that ends early did not run as it looks, nor did a
+#: configuration that the log contradicts.
+LEADING_NOTICES = ("config.cut_off", "config.joined_words", "config.disagreement", "config.conflict")
 
 #: A size with its share of the card, each None where it is not known.
 Figure: TypeAlias = "tuple[Size | None, float | None]"

@@ -142,7 +142,7 @@ def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
     if highest is None or not ledger.complete:
         return ""
     if peaks_later(ledger, now):
-        key = "peak_later" if room else "peak_later_bare"
+        key = "peak_fails" if room and overflows(ledger) else "peak_later" if room else "peak_later_bare"
         size = words.amount(highest.total, lang)
         return word(key, lang, moment=moment(highest.name, lang), peak=size, usable=words.amount(room, lang) if room else "")
     return word("peak_here", lang, usable=words.amount(room, lang)) if room else ""

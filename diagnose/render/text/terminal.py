@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
@@ -118,6 +119,21 @@ def why(screen: Screen) -> None:
     elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang, card.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
+    later_failure(screen)
+
+
+def later_failure(screen: Screen) -> None:
+    """That a later point of the step does not fit either: it decides what to do, so that it stands before the bar."""
+    diagnosis, lang = screen.diagnosis, screen.lang
+    ledger = memory_rows.main_ledger(diagnosis)
+    if ledger is not None and fails_later(ledger, diagnosis):
+        screen.page.say(memory_rows.peak_text(ledger, memory_rows.main_moment(ledger) or ledger.peak, lang), style="note")
+
+
+def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
+    moment = memory_rows.main_moment(ledger)
+    on_card = bool(ledger.failing) and moment is not None and not failure_text.on_host(diagnosis)
+    return on_card and moment is not None and memory_rows.peaks_later(ledger, moment) and memory_rows.overflows(ledger)
 
 
 def caveats(screen: Screen) -> None:
@@ -133,7 +149,8 @@ def caveats(screen: Screen) -> None:
         "peak" not in screen.omitted
         and ledger.failing
         and memory_rows.peaks_later(ledger, moment)
-        and (memory_rows.overflows(ledger) or not doubt)
+        and not fails_later(ledger, diagnosis)  # as said above the bar
+        and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
     page.say(memory_rows.missing_facts(ledger, lang) if moment.terms else "", "  ", style="note")
