@@ -976,6 +976,7 @@ class Fingerprint(Row):
     installed: list[str]
     entries: list[str]
     rules: list[str]
+    by_frame: list[str]
     knobs: dict[str, list[str]]
 
 

@@ -126,8 +126,9 @@ def later_failure(screen: Screen) -> None:
     """That a later point of the step does not fit either: it decides what to do, so that it stands before the bar."""
     diagnosis, lang = screen.diagnosis, screen.lang
     ledger = memory_rows.main_ledger(diagnosis)
-    if ledger is not None and fails_later(ledger, diagnosis):
-        screen.page.say(memory_rows.peak_text(ledger, memory_rows.main_moment(ledger) or ledger.peak, lang), style="note")
+    moment = memory_rows.main_moment(ledger)
+    if ledger is not None and moment is not None and fails_later(ledger, diagnosis):
+        screen.page.say(memory_rows.peak_text(ledger, moment, lang), style="note")
 
 
 def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
