@@ -7,7 +7,7 @@ a part of the jobs another free figure, in another part a request of another len
 What a case of the corpus fails of is one mistake, whoever makes it, and every pair across two cases counts against the groups.
 
 Precision: of the pairs of jobs in one group that is called one mistake, the share that repeats one. Recall: of the pairs that repeat one
-mistake, the share that stands in one group. `alike`: the precision of groups that are only said to look alike, for which nothing is claimed.
+mistake, the share that stands in one group. `alike`: the precision of groups that are only said to look alike, where nothing is claimed.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def agreement(rows: Iterable[tuple[object, str, bool]]) -> Agreement:
         side = pairs[claims.get(group, False)]
         side[0] += pairs_of(len(members))
         side[1] += sum(map(pairs_of, Counter(members).values()))
-    return Agreement(*pairs[True], *pairs[False], sum(map(pairs_of, mistakes.values())), pairs[True][1] + pairs[False][1])
+    (claimed, rightly), (alike, alike_right) = pairs[True], pairs[False]
+    return Agreement(claimed, rightly, alike, alike_right, sum(map(pairs_of, mistakes.values())), rightly + alike_right)
 
 
 def pairs_of(count: int) -> int:
@@ -89,7 +90,7 @@ def pairs_of(count: int) -> int:
 
 def lay(folder: Path, cases: list[str], times: int, seed: int) -> dict[str, str]:
     """Each case so many times, as jobs in folders of their own; the case of each folder."""
-    made = {}
+    made: dict[str, str] = {}
     for case in cases:
         given = yaml.safe_load((CORPUS / case / "expected.yaml").read_text(encoding="utf-8"))
         given = given.get("inputs", given)
@@ -100,9 +101,8 @@ def lay(folder: Path, cases: list[str], times: int, seed: int) -> dict[str, str]
             (job / "train.log").write_text(repeated((CORPUS / case / "error.log").read_text(encoding="utf-8"), dice), encoding="utf-8")
             for name in given.get("configs", []):
                 text = (CORPUS / case / name).read_text(encoding="utf-8")
-                (job / Path(name).name).write_text(
-                    RATE.sub(lambda m: f"{m[1]}{m[2]}{dice.choice(('1e-5', '2e-5'))}", text), encoding="utf-8"
-                )
+                rate = dice.choice(("1e-5", "2e-5"))
+                (job / Path(name).name).write_text(RATE.sub(rf"\g<1>\g<2>{rate}", text), encoding="utf-8")
             made[job.name] = case
     return made
 

@@ -59,13 +59,19 @@ def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> It
 
 def wording(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:
     """No English sentence is long, and no word is used that readers do not use (rules/wording.yaml)."""
-    most = rule_files.table("wording")["words"]
-    for sentence in SENTENCE_END.split(data["en"]):
-        if (count := len(sentence.split())) > most:
-            yield paper.fault(at, "long_sentence", field=str(at[0]), count=count, most=most, sentence=sentence)
+    for sentence, count, most in long_sentences(data["en"]):
+        yield paper.fault(at, "long_sentence", field=str(at[0]), count=count, most=most, sentence=sentence)
     said = PLACEHOLDER.sub("", data["en"]), PLACEHOLDER.sub("", data["zh"])
     for word in dict.fromkeys(match for one, pattern in zip(said, avoided(), strict=True) for match in pattern.findall(one)):
         yield paper.fault(at, "avoided_word", field=str(at[0]), word=word)
+
+
+def long_sentences(text: str) -> Iterator[tuple[str, int, int]]:
+    """The sentences that have more words than rules/wording.yaml allows, with their number and that; a placeholder is one word."""
+    most = int(rule_files.table("wording")["words"])
+    for sentence in SENTENCE_END.split(text):
+        if (count := len(sentence.split())) > most:
+            yield sentence, count, most
 
 
 @cache

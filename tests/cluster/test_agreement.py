@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import sys
+from triage.agreement import agreement, repeated
 
-from checkout import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks" / "triage"))
-
-from agreement import agreement, repeated  # noqa: E402
-
-from diagnose.cluster.store.fingerprints import Parts, is_one_mistake  # noqa: E402
+from diagnose.cluster.store.fingerprints import Parts, is_one_mistake
 
 KNOWN = Parts("torch_cuda", "forward", "", "ledger.t_mlp_linear", "activations", "", "")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -51,10 +50,9 @@ def answer_question(question: Question) -> Answer:
     return Answer(data=report_json(diagnosis, question.lang), page=page)
 
 
-def diagnose_question(question: Question, changes: Mapping[str, str] | None = None, *, frontier: bool = True) -> Diagnosis:
+def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis:
     """The diagnosis, with secrets masked if the question wants it. Raises UserError for an option without a meaning."""
-    values = {**question.set, **(changes or {})}
-    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": values}
+    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": question.set}
     configs = [
         ConfigSource(label(name, f"config-{number}"), data if isinstance(data, bytes) else data.encode(errors="replace"))
         for number, (name, data) in enumerate(question.configs, 1)
@@ -81,9 +79,9 @@ def render_page(diagnosis: Diagnosis, question: Question) -> str:
 
 def answer_what_if(question: Question) -> Answer:
     """The ledgers without and with the changes, role by role. Raises UserError for an unknown name or a value that it cannot have."""
-    before = diagnose_question(question, frontier=False)
-    after = diagnose_question(question, question.changes, frontier=False)
-    comparison = what_if.compare_diagnoses(before, after, question)
+    changes = what_if.values(question.changes)
+    diagnosis = diagnose_question(question, frontier=False)
+    comparison = what_if.compare(what_if.bench(diagnosis).turn(changes), diagnosis, question)
     data = json.dumps(mapping(comparison, WhatIf, question.lang), ensure_ascii=False)
     return Answer(data=data, page=what_if.summary_text(comparison, question.lang))
 
