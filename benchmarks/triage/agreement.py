@@ -74,11 +74,11 @@ def agreement(rows: Iterable[tuple[object, str, bool]]) -> Agreement:
         claims[group] = claimed
     pairs = {True: [0, 0], False: [0, 0]}
     for group, members in groups.items():
-        side = pairs[claims.get(group, False)]
-        side[0] += pairs_of(len(members))
-        side[1] += sum(map(pairs_of, Counter(members).values()))
-    (claimed, rightly), (alike, alike_right) = pairs[True], pairs[False]
-    return Agreement(claimed, rightly, alike, alike_right, sum(map(pairs_of, mistakes.values())), rightly + alike_right)
+        counts = pairs[claims.get(group, False)]
+        counts[0] += pairs_of(len(members))
+        counts[1] += sum(map(pairs_of, Counter(members).values()))
+    (called, rightly), (alike, alike_right) = pairs[True], pairs[False]
+    return Agreement(called, rightly, alike, alike_right, sum(map(pairs_of, mistakes.values())), rightly + alike_right)
 
 
 def pairs_of(count: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
@@ -159,6 +160,13 @@ def is_good_news(diagnosis: Diagnosis) -> bool:
 def failure_place(diagnosis: Diagnosis) -> str:
     """The place of the failure, such as error.log:84; empty for a check before a run."""
     return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
+
+
+def file_stem(diagnosis: Diagnosis) -> str:
+    """A telling name for a file with the answer: the verdict and the first cause."""
+    status = f"fits-{diagnosis.fits}" if diagnosis.asked == "check" else diagnosis.verdict.status
+    causes = [cause.cause for cause in diagnosis.judgement.causes if cause.cause != "unknown"][:1]
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(["oomdoctor", status, *causes]).lower()).strip("-")
 
 
 def card_or_rank(event: Event, lang: Lang) -> str:

@@ -25,10 +25,10 @@ from diagnose.plan.rules.remedy import Question
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html, turned_page
 from diagnose.render.parts import advice_text, failure_text, turned_view, words
+from diagnose.render.parts.failure_text import file_stem
 from diagnose.render.parts.view import View
 from diagnose.scan.source import Source
 from diagnose.surfaces.playground import what_if_command
-from diagnose.surfaces.playground.open_command import file_stem
 from diagnose.surfaces.server import what_if
 from diagnose.surfaces.server.worker_answer import MAX_CONFIG_BYTES, is_config_file
 

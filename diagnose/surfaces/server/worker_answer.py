@@ -10,19 +10,22 @@ from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
+from diagnose.facts import declared
 from diagnose.inputs.pasted_configs import is_config
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
+from diagnose.plan.rules.remedy import Question as AskedQuestion
 from diagnose.render.data.part import mapping
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html
 from diagnose.render.markup.chat_message import Platform, chat, dialect
-from diagnose.render.parts import redaction
+from diagnose.render.parts import advice_text, failure_text, redaction
+from diagnose.render.parts import words as words_of
 from diagnose.render.parts.view import View
 from diagnose.scan import memory_words
 from diagnose.scan.source import Source
 from diagnose.surfaces.server import what_if
-from diagnose.surfaces.server.question import Answer, Question, label
+from diagnose.surfaces.server.question import Answer, Field, Question, label
 from diagnose.surfaces.server.typed_answers import WhatIf
 
 #: The prefix of Question.form that asks for a chat message; the platform follows.
@@ -47,7 +50,27 @@ def answer_question(question: Question) -> Answer:
     except UserError as error:
         return Answer(wrong=error.to(question.lang))
     page = "" if question.form == "json" else render_page(diagnosis, question)
-    return Answer(data=report_json(diagnosis, question.lang), page=page)
+    data = report_json(diagnosis, question.lang)
+    if question.form != "body":
+        return Answer(data=data, page=page)
+    return Answer(
+        data=data,
+        page=page,
+        title=failure_text.banner(diagnosis, question.lang),
+        stem=failure_text.file_stem(diagnosis),
+        patch=advice_text.patch(diagnosis),
+        asked=tuple(form_field(asked, question.lang) for asked in diagnosis.outcome.questions),
+    )
+
+
+def form_field(asked: AskedQuestion, lang: Lang) -> Field:
+    """A question as a field: those of the form itself by their name, every other as a setting."""
+    option = asked.set.split()[0].removeprefix("--") if asked.set else ""
+    entry = declared(asked.fact)
+    words = entry.words if entry is not None else ()
+    switch = ("yes", "no") if entry is not None and entry.kind == "switch" else ()
+    text = words_of.question(asked.why.to(lang), asked.how.to(lang), lang)
+    return Field(option if option in ("model", "gpu", "gpus") else f"set.{asked.fact}", text, tuple(words or switch))
 
 
 def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis:
