@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose import catalogue, families
+from diagnose import catalogue, families, vocabulary
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.parse.model.event import Event
@@ -36,10 +36,16 @@ def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: 
 
 
 def cause_sentences(judgement: Judgement) -> list[Text]:
-    """The explanation of the first leading cause; every surface lists the others with their certainty."""
+    """The explanation of the first leading cause, and where that is no kind of memory, the title of the second, which is. Every surface
+    lists the others with their certainty."""
     causes = leading_causes(judgement)
-    named = [cause for cause in causes if cause.cause != "unknown"]  # that nothing is known is no news beside what is
-    return [as_sentence(cause.explanation) for cause in (named or causes)[:1]]
+    named = [cause for cause in causes if cause.cause != "unknown"] or causes  # that nothing is known is no news beside what is
+    memory = vocabulary.having("fills_card") | vocabulary.having("stays_in_memory")
+    second = named[1:2] if named and named[0].accounts_for is None and named[0].cause not in memory else []
+    titles = (
+        cause.title if cause.outcome == "fires" else phrase("headline.likely", what=without_full_stop(cause.title)) for cause in second
+    )
+    return [as_sentence(cause.explanation) for cause in named[:1]] + [as_sentence(title) for title in titles]
 
 
 def leading_causes(judgement: Judgement) -> list[Verdict]:

@@ -15,12 +15,12 @@ from diagnose.vet.fault import Fault
 from diagnose.vet.meaning import lines
 from diagnose.vet.paper import Paper
 from diagnose.vet.rule_form import texts
+from diagnose.vet.sentence_length import long_sentences
 
 #: The fields of a rule that people read.
 SAID = ("title", "assuming", "evidence", "put_right", "background", "serving", "alone", "do", "command")
 FILLER = re.compile(r"\b(TODO|TBD|FIXME|XXX|N/A)\b")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 def check(paper: Paper) -> Iterator[Fault]:
@@ -64,14 +64,6 @@ def wording(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) ->
     said = PLACEHOLDER.sub("", data["en"]), PLACEHOLDER.sub("", data["zh"])
     for word in dict.fromkeys(match for one, pattern in zip(said, avoided(), strict=True) for match in pattern.findall(one)):
         yield paper.fault(at, "avoided_word", field=str(at[0]), word=word)
-
-
-def long_sentences(text: str) -> Iterator[tuple[str, int, int]]:
-    """The sentences that have more words than rules/wording.yaml allows, with their number and that; a placeholder is one word."""
-    most = int(rule_files.table("wording")["words"])
-    for sentence in SENTENCE_END.split(text):
-        if (count := len(sentence.split())) > most:
-            yield sentence, count, most
 
 
 @cache

@@ -667,6 +667,7 @@ class Vocabulary(Row):
     returns_to_card: list[str]
     fills_host: list[str]
     fills_card: list[str]
+    stays_in_memory: list[str]
     causes_of_training: list[str]
     acts_on: dict[str, list[str]]
     of_torch: list[str]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from diagnose import facts
 from diagnose.phrases import Text, phrase
-from diagnose.vet import language
 from diagnose.vet.fault import Fault
+from diagnose.vet.sentence_length import long_sentences
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -64,7 +64,7 @@ def of_file(file: Path, kind: str) -> Iterator[Fault]:
     if kind == "phrases" and isinstance(data, Mapping):
         for name, entry in data.items():
             spoken = entry.get("en", "") if isinstance(entry, Mapping) else ""
-            for sentence, count, most in language.long_sentences(str(spoken)):
+            for sentence, count, most in long_sentences(str(spoken)):
                 message = phrase("vet.long_sentence", field=name, count=count, most=most, sentence=sentence)
                 yield Fault(str(file), lines.get((name,), 0), message)
 

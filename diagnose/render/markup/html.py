@@ -187,7 +187,7 @@ class _Page:
     def reach(self, remedy: Remedy) -> float:
         """The peak after a remedy alone in per cent of the scale; 0 where it is not priced."""
         whole, _ = self.scale
-        return 100 * remedy.peak.bytes / whole if whole and remedy.peak is not None and remedy.id != "bigger_gpu" else 0.0
+        return 100 * remedy.peak.bytes / whole if whole and remedy.peak is not None and remedy.price.effort != "hardware" else 0.0
 
     @cached_property
     def limit(self) -> float:

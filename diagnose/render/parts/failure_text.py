@@ -26,6 +26,8 @@ LEADING_NOTICES = ("config.cut_off", "config.joined_words", "config.disagreement
 Figure: TypeAlias = "tuple[Size | None, float | None]"
 #: A range that is wider says nothing.
 WIDE = 1.5
+#: A figure in a sentence.
+FIGURE = re.compile(r"\d[\d.]* (?:[KMGT]i?B|bytes)")
 
 #: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
@@ -49,11 +51,14 @@ def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> 
 
 def figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
     """What a cause accounts for, with its share of the card: the figure of the bar where the bar has that part, so that one quantity
-    has one figure. Of the estimate nothing is said that spans more than WIDE times its least."""
+    has one figure. Of the estimate nothing is said that spans more than WIDE times its least, or that the explanation says otherwise."""
     size = cause.accounts_for
     if size is not None and (drawn := figures.get(cause.cause)) is not None:
         return drawn
     if size is None or size.high > WIDE * max(size.low, 1):
+        return None, None
+    said = FIGURE.findall(cause.explanation.en)
+    if said and amount(size) not in said:  # two figures for what is told as one
         return None, None
     return size if size.text else Size.exactly(size.bytes), cause.share
 

@@ -133,6 +133,8 @@ def later_failure(screen: Screen) -> None:
 
 def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
     moment = memory_rows.main_moment(ledger)
+    if memory_rows.estimate_deviation(diagnosis) in ("above", "at_limit"):  # it was not as the estimate takes it to be
+        return False
     on_card = bool(ledger.failing) and moment is not None and not failure_text.on_host(diagnosis)
     return on_card and moment is not None and memory_rows.peaks_later(ledger, moment) and memory_rows.overflows(ledger)
 
