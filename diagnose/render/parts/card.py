@@ -292,7 +292,7 @@ PART_OF_CAUSE = {"weights": "weights", "gradients": "gradients", "optimizer_stat
                  "logits": "logits", "kv_cache": "cache"}  # fmt: skip
 
 
-#: A request that is more than this share of its part is counted with it.
+#: A request that is more than this share of its part is counted with it; a part that is less of the card is not worth a word.
 LARGE = 0.1
 
 
@@ -326,12 +326,14 @@ NOT_OF_A_JOB = ("allocated", "unexplained", "unused", "outside", "free", "reques
 
 
 def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The sentence for the largest part of a card that the estimate knows; empty without one."""
+    """The sentence for the largest part of a card that the estimate knows; empty where that is little."""
     memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
     parts = [part for part in memory.parts if part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
     if memory is None or not parts:
         return ""
     largest = max(parts, key=lambda part: part.bytes)
+    if largest.bytes < LARGE * memory.edge:
+        return ""
     return word("largest_known", lang, what=largest.name(lang), much=words.gib(largest.bytes), card=words.gib(memory.edge))
 
 
