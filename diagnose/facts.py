@@ -85,6 +85,7 @@ class Declared(NamedTuple):
     zh: str
     words: tuple[str, ...] = ()
     how: Mapping[str, str] | None = None
+    ask: Mapping[str, str] | None = None  # the question for it, where its name alone makes none
     package: str = ""  # of a release: what pip calls the library, where that is another name
     trainer: bool = False  # of a release: a log that prints it is one of this framework
 
@@ -107,6 +108,7 @@ def declared(name: str) -> Declared | None:
                 entry["zh"],
                 _words(entry),
                 entry.get("how"),
+                entry.get("ask"),
                 entry.get("package", ""),
                 entry.get("trainer", False),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from diagnose import catalogue, families
+from diagnose import catalogue, families, vocabulary
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.parse.model.event import Event
@@ -14,12 +14,14 @@ from diagnose.units import Size, show
 
 #: A request that exceeds what is free by so small a part of it is said as a difference.
 CLOSE = 0.01
+#: The driver rounds up and keeps some back, but hardly more than this: with more to spare another reason refused the request.
+KEPT_BACK = 128 * 2**20
 #: A request that at most so many kinds of card could hold is larger than most.
 FEW_CARDS = 6
 
 
 def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: Sequence[Ledger], judgement: Judgement) -> Text:
-    """At most three sentences: the failure, the explanation of the first cause, the title of the second."""
+    """The failure in one sentence, and the explanation of the first cause."""
     if event is None:
         return check_headline(ledgers) if ledgers else phrase("headline.none")
     if event.status == "lookalike":
@@ -34,12 +36,16 @@ def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: 
 
 
 def cause_sentences(judgement: Judgement) -> list[Text]:
-    """The explanation of the first leading cause, and the title of the second with its certainty."""
+    """The explanation of the first leading cause, and where that is no kind of memory, the title of the second, which is. Every surface
+    lists the others with their certainty."""
     causes = leading_causes(judgement)
+    named = [cause for cause in causes if cause.cause != "unknown"] or causes  # that nothing is known is no news beside what is
+    memory = vocabulary.having("fills_card") | vocabulary.having("stays_in_memory")
+    second = named[1:2] if named and named[0].accounts_for is None and named[0].cause not in memory else []
     titles = (
-        cause.title if cause.outcome == "fires" else phrase("headline.likely", what=without_full_stop(cause.title)) for cause in causes[1:2]
+        cause.title if cause.outcome == "fires" else phrase("headline.likely", what=without_full_stop(cause.title)) for cause in second
     )
-    return [as_sentence(cause.explanation) for cause in causes[:1]] + [as_sentence(title) for title in titles]
+    return [as_sentence(cause.explanation) for cause in named[:1]] + [as_sentence(title) for title in titles]
 
 
 def leading_causes(judgement: Judgement) -> list[Verdict]:
@@ -101,7 +107,8 @@ def free_clause(event: Event) -> Text:
     if event.free is None or event.requested is None:
         return phrase("headline.free", free=readable_size(event.free)) if event.free else same("")
     if event.free.low >= event.requested.high:
-        return phrase("headline.free_in_pieces", free=readable_size(event.free))
+        near = event.free.low - event.requested.high <= KEPT_BACK
+        return phrase("headline.free_in_pieces" if near else "headline.free_yet_refused", free=readable_size(event.free))
     if event.requested.bytes - event.free.bytes <= CLOSE * event.requested.bytes:  # two figures that print alike would say nothing
         return phrase("headline.just_short", short=show(event.requested.high - event.free.low))
     return phrase("headline.free", free=readable_size(event.free))

@@ -28,7 +28,7 @@ from diagnose.catalogue import card_names
 from diagnose.phrases import Lang
 from diagnose.pipeline import explain
 from diagnose.render.markup import html, page_templates, turned_page
-from diagnose.surfaces.playground.what_if_command import bench
+from diagnose.surfaces.server.what_if import bench
 from diagnose.version import __version__
 
 #: The figures of the home page's example: the knob and where its slider stands.

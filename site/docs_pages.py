@@ -18,6 +18,8 @@ from diagnose.phrases import Lang
 
 #: Pages at the root of the repository that the docs have too.
 TOP_PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
+#: Pages that are written in Chinese by hand, and their folder on the site.
+WRITTEN, GUIDE = ROOT / "docs" / "zh", Path("guide")
 #: The theme's search is a dialog without a name.
 UNNAMED = ('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 #: The languages by name and code.
@@ -33,12 +35,17 @@ def build_docs(out: Path) -> None:
     for name in TOP_PAGES:
         shutil.copy(ROOT / name, english)
     shutil.copytree(ROOT / "docs" / "generated" / "zh", chinese)
+    shutil.copytree(WRITTEN, chinese / GUIDE)
     for folder in (english, chinese):
         shutil.copy(HERE / "assets" / "docs.css", folder)
     sites: tuple[tuple[Lang, Path, Path], ...] = (("en", english, ROOT), ("zh", chinese, ROOT / "docs" / "generated" / "zh"))
     for lang, folder, home in sites:
         for page in folder.rglob("*.md"):
-            page.write_text(relinked(page.read_text(encoding="utf-8"), home / page.relative_to(folder), lang), encoding="utf-8")
+            place = page.relative_to(folder)
+            written = lang == "zh" and place.parts[0] == GUIDE.name
+            page.write_text(
+                relinked(page.read_text(encoding="utf-8"), WRITTEN / place.name if written else home / place, lang), encoding="utf-8"
+            )
         config = staged / f"{lang}.yml"
         config.write_text(yaml.safe_dump(mkdocs_config(lang, folder, out / PATHS[lang]["docs"]), allow_unicode=True))
         built = out / PATHS[lang]["docs"]
@@ -71,6 +78,8 @@ def relinked(text: str, page: Path, lang: Lang) -> str:
 def site_of(file: Path) -> tuple[Lang, Path] | None:
     """The language of the docs that have this file of the repository, and its place there; None where none has."""
     chinese = ROOT / "docs" / "generated" / "zh"
+    if file.is_relative_to(WRITTEN):
+        return "zh", GUIDE / file.relative_to(WRITTEN)
     if file.is_relative_to(chinese):
         return "zh", file.relative_to(chinese)
     if file.is_relative_to(ROOT / "docs") or (file.parent == ROOT and file.name in TOP_PAGES):

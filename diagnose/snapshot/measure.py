@@ -6,15 +6,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nlargest
+from typing import NamedTuple
 
 from diagnose.phrases import Text
 from diagnose.snapshot.collector import ALLOCATED, INACTIVE, LISTED, PENDING, Collector, OomEntry, Segment, Trace
 from diagnose.snapshot.snapshot_limits import POOLS, BoundedReader, UnreadableSnapshot
-from diagnose.snapshot.stack_frames import NO_FRAMES, Frame, Stack, code_frame, memory_group
+from diagnose.snapshot.stack_frames import NO_FRAMES, Frame, Stack, code_frame, memory_group, user_frames
 from diagnose.units import Size
 
 #: Allocation sites, fragmented segments and latest allocations that are listed, and frames of the failed request.
 SITES, SEGMENTS, LATEST, FRAMES = 12, 12, 5, 16
+
+#: Chains of frames that a flame graph is made of, and frames of each.
+CHAINS, DEPTH = 300, 24
 
 #: Largest request served by the pool of small blocks (kSmallSize), and the unit that requests are rounded up to (kMinBlockSize); bytes.
 SMALL, GRAIN = 1 << 20, 512
@@ -28,6 +32,14 @@ class Site:
     group: str
     bytes: int
     count: int
+
+
+class Held(NamedTuple):
+    """Bytes in use of one kind that one chain of the user's frames allocated, the outermost frame first."""
+
+    frames: Stack
+    group: str
+    bytes: int
 
 
 @dataclass(slots=True)
@@ -111,6 +123,7 @@ class Snapshot:
     pools: tuple[Pool, ...]
     failure: Failure | None
     history: History | None
+    stacks: tuple[Held, ...] = ()  # what is in use by the user's frames, the most first
     verdict: str = ""  # confirmed, refuted, named or open: the attribution of the request checked against its exact size
     tensor: Text | None = None  # the tensor that the verdict is about
 
@@ -149,7 +162,7 @@ def summarize(collector: Collector, traces: list[Trace], settings: dict[str, obj
     tally = _tally(collector, segments, 0 if failed is None else failed.size, reader)
     states, pools = tally.states, list(tally.pools.values())
     divisions = _parse_divisions(settings.get("roundup_power2_divisions"))
-    groups, sites = _sites(collector, tally, reader)
+    groups, sites, stacks = _sites(collector, tally, reader)
     expandable = settings.get("expandable_segments")
     settings_text = settings.get("PYTORCH_CUDA_ALLOC_CONF") or settings.get("PYTORCH_ALLOC_CONF") or ""
     return Snapshot(
@@ -170,6 +183,7 @@ def summarize(collector: Collector, traces: list[Trace], settings: dict[str, obj
         divisions=divisions,
         groups=groups,
         sites=sites,
+        stacks=stacks,
         fragments=tuple(nlargest(SEGMENTS, tally.fragments, key=lambda fragment: fragment.free)),
         pools=tuple(sorted(pools, key=lambda pool: -pool.reserved)),
         failure=None if failed is None else _failure(failed, collector.stack(failed.frames), pools, trace, divisions),
@@ -246,21 +260,26 @@ def _parse_divisions(setting: object) -> tuple[int, ...]:
     return tuple(value for value in values if type(value) is int)
 
 
-def _sites(collector: Collector, tally: _Tally, reader: BoundedReader) -> tuple[tuple[tuple[str, int], ...], tuple[Site, ...]]:
-    """Memory in use by group, and the code lines that hold the most."""
+def _sites(
+    collector: Collector, tally: _Tally, reader: BoundedReader
+) -> tuple[tuple[tuple[str, int], ...], tuple[Site, ...], tuple[Held, ...]]:
+    """Memory in use by group, the code lines that hold the most, and the chains of frames that led there."""
     stacks = list(collector.stacks)
     groups: Counter[str] = Counter()
     sites: Counter[tuple[Frame | None, str]] = Counter()
     counts: Counter[tuple[Frame | None, str]] = Counter()
+    chains: Counter[tuple[Stack, str]] = Counter()
     for index, size in tally.by_stack.items():
         reader.check_time()
         group = memory_group(stacks[index])
         site = code_frame(stacks[index]), group
         groups[group] += size
         sites[site] += size
+        chains[user_frames(stacks[index])[:DEPTH], group] += size
         counts[site] += tally.counts_by_stack[index]
     largest = sorted((site for site in sites if site[1] != NO_FRAMES), key=lambda site: -sites[site])[:SITES]
-    return tuple(groups.most_common()), tuple(Site(*site, sites[site], counts[site]) for site in largest)
+    held = tuple(Held(*chain, size) for chain, size in chains.most_common(CHAINS))
+    return tuple(groups.most_common()), tuple(Site(*site, sites[site], counts[site]) for site in largest), held
 
 
 def _history(collector: Collector, trace: Trace, requested: int, failure: OomEntry | None) -> History:

@@ -64,6 +64,12 @@ def code_frame(stack: Stack) -> Frame | None:
     return next((frame for frame in frames if not _is_library(frame.file)), frames[0] if frames else None)
 
 
+def user_frames(stack: Stack) -> Stack:
+    """The frames outside torch and the standard library, the outermost first; without one, what `code_frame` gives."""
+    own = tuple(frame for frame in reversed(python_frames(stack)) if not _is_library(frame.file))
+    return own or tuple(filter(None, [code_frame(stack)]))
+
+
 def memory_group(stack: Stack) -> str:
     """The kind of memory that a stack allocated, by the patterns of rules/snapshots.yaml."""
     frames = python_frames(stack)

@@ -15,12 +15,12 @@ from diagnose.vet.fault import Fault
 from diagnose.vet.meaning import lines
 from diagnose.vet.paper import Paper
 from diagnose.vet.rule_form import texts
+from diagnose.vet.sentence_length import long_sentences
 
 #: The fields of a rule that people read.
 SAID = ("title", "assuming", "evidence", "put_right", "background", "serving", "alone", "do", "command")
 FILLER = re.compile(r"\b(TODO|TBD|FIXME|XXX|N/A)\b")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 
 def check(paper: Paper) -> Iterator[Fault]:
@@ -59,10 +59,8 @@ def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> It
 
 def wording(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:
     """No English sentence is long, and no word is used that readers do not use (rules/wording.yaml)."""
-    most = rule_files.table("wording")["words"]
-    for sentence in SENTENCE_END.split(data["en"]):
-        if (count := len(sentence.split())) > most:
-            yield paper.fault(at, "long_sentence", field=str(at[0]), count=count, most=most, sentence=sentence)
+    for sentence, count, most in long_sentences(data["en"]):
+        yield paper.fault(at, "long_sentence", field=str(at[0]), count=count, most=most, sentence=sentence)
     said = PLACEHOLDER.sub("", data["en"]), PLACEHOLDER.sub("", data["zh"])
     for word in dict.fromkeys(match for one, pattern in zip(said, avoided(), strict=True) for match in pattern.findall(one)):
         yield paper.fault(at, "avoided_word", field=str(at[0]), word=word)

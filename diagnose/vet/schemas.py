@@ -524,6 +524,7 @@ class Fact(Both):
     words: list[Scalar] = []
     of: str = ""
     how: Both | None = None
+    ask: Both | None = None
 
 
 class ProducedFact(Fact):
@@ -667,6 +668,7 @@ class Vocabulary(Row):
     returns_to_card: list[str]
     fills_host: list[str]
     fills_card: list[str]
+    stays_in_memory: list[str]
     causes_of_training: list[str]
     acts_on: dict[str, list[str]]
     of_torch: list[str]
@@ -979,6 +981,7 @@ class Fingerprint(Row):
     installed: list[str]
     entries: list[str]
     rules: list[str]
+    by_frame: list[str]
     knobs: dict[str, list[str]]
 
 

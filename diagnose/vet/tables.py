@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from diagnose import facts
 from diagnose.phrases import Text, phrase
 from diagnose.vet.fault import Fault
+from diagnose.vet.sentence_length import long_sentences
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -60,6 +61,12 @@ def of_file(file: Path, kind: str) -> Iterator[Fault]:
                 yield Fault(str(file), lines[(name,)], phrase("vet.no_such_knob", name=name))
     for schema, part in parts:
         yield from faults(str(file), schema, part, lines)
+    if kind == "phrases" and isinstance(data, Mapping):
+        for name, entry in data.items():
+            spoken = entry.get("en", "") if isinstance(entry, Mapping) else ""
+            for sentence, count, most in long_sentences(str(spoken)):
+                message = phrase("vet.long_sentence", field=name, count=count, most=most, sentence=sentence)
+                yield Fault(str(file), lines.get((name,), 0), message)
 
 
 def faults(file: str, schema: TypeAdapter[object], data: object, lines: Mapping[Place, int], deeper_than: int = -1) -> list[Fault]:

@@ -427,5 +427,5 @@ def test_an_export_that_cannot_be_written(tmp_path: Path, oomdoctor: Any) -> Non
 def test_duckdb_is_missing(tmp_path: Path, oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     ended = oomdoctor("triage", lay(tmp_path / "jobs", 1))
-    assert ended.status == 2 and "pip install 'oomdoctor[triage]'" in ended.err
+    assert ended.status == 2 and "pip install '.[triage]'" in ended.err
     assert duckdb.__version__

@@ -22,7 +22,7 @@ ANSWERS = {
     "ratio": ("0.5", "0.95"), "text": ("x",), "word": ("x",),
 }  # fmt: skip
 #: What is answered by an option of its own.
-OPTIONS = {"--model ID": ("model", ("Qwen/Qwen2.5-7B", "meta-llama/Llama-3.2-1B")), "--gpu NAME": ("gpu", ("T4", "H100-80GB"))}
+OPTIONS = {"--model NAME": ("model", ("Qwen/Qwen2.5-7B", "meta-llama/Llama-3.2-1B")), "--gpu NAME": ("gpu", ("T4", "H100-80GB"))}
 SAID = ("causes", "undecided", "remedies", "rejected", "plan", "budgets", "attributions")
 
 

@@ -91,7 +91,7 @@ def test_a_list_gets_a_word_more_once() -> None:
     [
         ("a-variable-set-once-cuda-is-in-use", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"),
         ("a-limit-of-metal-that-was-switched-off", "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "PYTORCH_MPS_HIGH_WATERMARK_RATIO"),
-        ("the-log-shows-another-batch", "rows per card and forward pass", "每卡每次前向的样本数"),
+        ("the-log-shows-another-batch", "micro batch size", "micro batch 大小"),
         ("fp32-matrices-of-a-16-bit-run", "torch_dtype", "torch_dtype"),
     ],
 )

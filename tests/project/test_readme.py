@@ -18,7 +18,7 @@ from forked import ENTRY, forked
 
 README = ROOT / "README.md"
 #: Pages with transcripts or pictures.
-PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "zh").glob("*.md"))]
 
 #: What a transcript may run; talks are of surfaces that do not answer on standard output.
 PROGRAMS = {
@@ -63,7 +63,9 @@ def renewed(match: re.Match[str]) -> str:
     return f"{head}{match['fence']}{match['kind']}\n" + "\n".join(line.rstrip() for line in lines) + f"\n{match['fence']}"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if TRANSCRIPT.search(page.read_text("utf-8"))], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if TRANSCRIPT.search(page.read_text("utf-8"))], ids=lambda page: f"{page.parent.name}-{page.stem}"
+)
 def test_transcripts_are_what_the_program_prints(page: Path, request: pytest.FixtureRequest) -> None:
     """A change of the output that a page does not show yet."""
     text = page.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import cases
@@ -110,8 +111,12 @@ def test_what_is_only_suspected_is_explained_all_the_same() -> None:
 
 
 def test_a_second_cause_that_is_only_likely_is_told_as_likely() -> None:
-    headline = cases.diagnosed("a-plateau-after-one-long-sample").verdict.headline
-    assert headline.en.endswith("(likely).") and headline.zh.endswith("（很可能）。")
+    """The headline explains the first; the line of causes says how sure each is, once."""
+    diagnosis = cases.diagnosed("a-plateau-after-one-long-sample")
+    second = diagnosis.judgement.causes[1]
+    assert second.title.en.rstrip(".") not in diagnosis.verdict.headline.en
+    assert re.search(r"Why: [^.]*\(certain[^)]*\); [^.]*\(likely", render(diagnosis, "en").replace("\n", " "))
+    assert "（很可能" in render(diagnosis, "zh")
 
 
 def test_where_no_cause_leads_and_no_card_is_known_the_estimate_speaks(tmp_path: Path) -> None:

@@ -94,6 +94,15 @@ def test_what_is_no_table_is_a_fault_not_a_crash(tmp_path: Path, text: str) -> N
     assert list(tables.of_file(copy, "families"))
 
 
+def test_a_long_sentence_of_an_answer_is_refused_with_its_line(tmp_path: Path) -> None:
+    """Sentences that no rule brings are held to the same length; a placeholder is one word, and two short sentences are no long one."""
+    path = tmp_path / "phrases.yaml"
+    words = " ".join(["word"] * 20)
+    path.write_text(f'fine: {{en: "{words} {{x}}. {words}.", zh: 好}}\nlong: {{en: "{words} {words}", zh: 长}}\n', encoding="utf-8")
+    found = list(tables.of_file(path, "phrases"))
+    assert [fault.line for fault in found] == [2] and "40 words" in found[0].to("en")
+
+
 def test_readers_and_declarations_name_the_same_fields() -> None:
     """Tables with a type of their own in the code are declared with its fields."""
     assert set(schemas.FamilyRow.model_fields) == set(Family._fields)

@@ -408,7 +408,7 @@ def test_without_the_extra_it_is_one_sentence_and_2(monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv(name, "x")
     left = command("bot", "feishu", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
-    assert "pip install 'oomdoctor[feishu]'" in left.stderr
+    assert "pip install '.[feishu]'" in left.stderr
 
 
 def test_what_feishu_has_not_signed_now_is_not_parsed(feishu: Fake, crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

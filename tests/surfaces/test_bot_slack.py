@@ -545,7 +545,7 @@ def test_a_missing_token_is_one_sentence_and_2(
 def test_without_the_extra_it_is_one_sentence_and_2(module: str) -> None:
     left = command("bot", "slack", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
-    assert "pip install 'oomdoctor[slack]'" in left.stderr and "bot slack" in left.stderr
+    assert "pip install '.[slack]'" in left.stderr and "bot slack" in left.stderr
 
 
 def test_what_slack_has_not_signed_now_is_not_parsed(slack: Fake, crew: Kept, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -389,7 +389,7 @@ def test_strangers_over_http(over_http: Server) -> None:
 def test_without_the_extra_it_is_one_sentence_and_2() -> None:
     left = command("mcp", before="import sys; sys.modules['mcp'] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
-    assert "pip install 'oomdoctor[mcp]'" in left.stderr
+    assert "pip install '.[mcp]'" in left.stderr
 
 
 # -- what is no message, and what no text in UTF-8 can hold

@@ -65,6 +65,14 @@ def test_the_log_is_there_first(tmp_path: Path) -> None:
     assert run(tmp_path, "ls", "kept.log").stdout == b"kept.log\n"
 
 
+def test_a_good_end_leaves_no_log_behind(tmp_path: Path) -> None:
+    """Unless one was asked for; of a failure it stays."""
+    run(tmp_path, "echo", "fine", options=())
+    assert not list(tmp_path.glob("oomdoctor-*"))
+    run(tmp_path, "sh", "-c", "exit 3", options=())
+    assert len(list(tmp_path.glob("oomdoctor-*"))) == 1
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_a_signal_that_ended_it_is_told_as_shells_do(tmp_path: Path, number: signal.Signals) -> None:
     """128 and the number of the signal."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import signal
 import sys
 import termios
@@ -11,13 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cases import CORPUS
 from terminals import OOM, RUN, Terminal, environment
 
 
 @contextmanager
-def terminal(folder: Path, *words: str, redirect: str = "", **env: str) -> Iterator[Terminal]:
+def terminal(folder: Path, *words: str, redirect: str = "", options: tuple[str, ...] = (), **env: str) -> Iterator[Terminal]:
     """Start a command under `run` on a terminal of 33 lines and 101 columns. `redirect`: what a shell does with some of its streams."""
-    line = [*RUN, "--log", "kept.log", "--", *words]
+    line = [*RUN, "--log", "kept.log", *options, "--", *words]
     pid, master = pty.fork()
     if not pid:
         os.chdir(folder)
@@ -151,3 +153,16 @@ def test_the_answer_is_coloured_on_a_terminal(tmp_path: Path) -> None:
     with terminal(tmp_path, "sh", "-c", f"echo '{OOM}'; exit 1", NO_COLOR="1") as shown:
         assert shown.end() == 1
         assert b"\x1b[" not in shown.seen and b"OUT OF MEMORY" in shown.seen
+
+
+def test_the_plan_is_written_after_a_yes(tmp_path: Path) -> None:
+    """Asked on a terminal, of a config that was given; any other answer changes nothing."""
+    case = CORPUS / "checkpointing-switched-off"
+    for answer, changed in ((b"n\n", False), (b"y\n", True)):
+        for name in ("error.log", "lora.yaml"):
+            shutil.copy(case / name, tmp_path / name)
+        with terminal(tmp_path, "sh", "-c", "cat error.log; exit 1", options=("--config", "lora.yaml")) as shown:
+            shown.until(b"Apply this change? [y/N]", 60)
+            os.write(shown.master, answer)
+            assert shown.end() == 1
+        assert ((tmp_path / "lora.yaml").read_bytes() != (case / "lora.yaml").read_bytes()) is changed

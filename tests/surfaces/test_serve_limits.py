@@ -251,7 +251,7 @@ def test_a_port_that_is_taken_is_one_sentence_and_2(server: Server) -> None:
 def test_without_the_extra_it_is_one_sentence_and_2(module: str) -> None:
     left = command("serve", "--port", "0", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
-    assert "pip install 'oomdoctor[serve]'" in left.stderr
+    assert "pip install '.[serve]'" in left.stderr
 
 
 def test_fifty_at_once_are_all_answered(server: Server) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import os
 import re
@@ -171,3 +173,29 @@ def test_nothing_is_written(server: Server, client: httpx.Client, tmp_path: Path
         big = LOG + ("x" * 200 + "\n") * 20_000
         assert httpx.post(other.url + "/", files={"log_file": ("a.log", big.encode())}, timeout=60, trust_env=False).status_code == 200
         assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_an_example_can_be_tried(client: httpx.Client) -> None:
+    """The form links to itself with a failure in it, and that failure is explained."""
+    page = client.get("/", params={"example": "1"}).text
+    assert "CUDA out of memory" in page and "example=1" in client.get("/").text
+    log = re.search(r'<textarea id="log"[^>]*>\n?(.*?)</textarea>', page, re.DOTALL)
+    assert log and "9.28 GiB" in client.post("/", files={"log": (None, html.unescape(log[1]))}).text
+
+
+def test_the_answer_has_a_title_a_patch_and_fields_for_what_it_asks(client: httpx.Client) -> None:
+    """The title says the verdict, the plan can be downloaded, and a question is a field that can be sent with what was pasted."""
+    answer = client.post("/", files={"log": (None, LOG), "config": (None, CONFIGS[0]["text"])}).text
+    assert "<title>OUT OF MEMORY · oomdoctor</title>" in answer
+    link = re.search(r'href="data:text/x-diff;base64,([^"]+)" download="(oomdoctor-[a-z-]+\.patch)"', answer)
+    assert link and "+cutoff_len" in base64.b64decode(link[1]).decode()
+    bare = client.post("/", files={"log": (None, "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n")}).text
+    assert 'name="log" value="RuntimeError' in bare and 'name="model"' in bare
+    again = client.post("/", files={"log": (None, LOG), "set.host.shared": (None, "perhaps")})
+    assert again.status_code == 422 and "host.shared" in again.text
+
+
+def test_what_was_uploaded_is_not_asked_about_again(client: httpx.Client) -> None:
+    """A page cannot send a file again, so that it offers no form that would lose it."""
+    answer = client.post("/", files={"log_file": ("a.log", b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n")}).text
+    assert "OUT OF MEMORY" in answer and 'class="asked"' not in answer

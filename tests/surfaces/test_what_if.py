@@ -44,6 +44,18 @@ def test_the_planned_change_fits_as_the_plan_says(monkeypatch: pytest.MonkeyPatc
     assert sum(part["after"] - part["before"] for part in data["parts"]) == data["after"]["need"] - data["before"]["need"]
 
 
+def test_another_card_is_a_knob(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A larger card has more that torch can use, what the job needs stays; an unknown one is answered with the nearest."""
+    case = CORPUS / "openrlhf-392"
+    words = ["what-if", str(case / "error.log"), "--config", str(case / "train_ppo.sh"), "--format", "json"]
+    _, out, _ = called(monkeypatch, capsys, *words, "hardware.gpu=H200-141GB")
+    data = json.loads(out)
+    assert (data["before"]["fits"], data["after"]["fits"]) == ("no", "yes")
+    assert data["after"]["need"] == data["before"]["need"] and data["after"]["usable"] > data["before"]["usable"] + 50 * 2**30
+    status, _, err = called(monkeypatch, capsys, *words, "hardware.gpu=H200-14GB")
+    assert status == 2 and "H200-141GB" in err
+
+
 @for_each(
     "lang, words", [("en", ("Before: does not fit", "After: does not fit", "logits")), ("zh", ("修改前：放不下", "修改后：放不下", "合计"))]
 )

@@ -125,7 +125,7 @@ def _name_by_frame(shown: Tensor, event: Event) -> Text:
     """The name of what a frame makes, and of the variable that it goes to."""
     statement = event.frames[-1].statement if event.frames else event.source_line
     left = re.match(r"(?:self\.)?(\w{1,40}) ?[-+*/@]?=(?!=)", statement)
-    return phrase(f"ledger.{shown.key}", left=same(left[1] if left else ""))
+    return phrase(f"ledger.{shown.key}", left=Text(f", {left[1]}", f" {left[1]}") if left and left[1] else same(""))
 
 
 def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:

@@ -104,11 +104,14 @@ def parts(diagnosis: Diagnosis) -> Parts | None:
 def is_one_mistake(failure_parts: Parts) -> bool:
     """Whether equal fingerprints of these parts mean one mistake, and not only failures that look alike.
 
-    They do where the cause is known, and with it the tensor or a place in user code that not every script has.
+    They do where a cause is at least likely and has a name, and with it the tensor by its size, or a place in user code that not every
+    script has. A tensor that only a frame names is of a kind that any model has.
     """
+    table = rule_files.table("fingerprint")
     function = failure_parts.frame.rpartition(":")[2]
-    is_placed = bool(function) and function not in rule_files.table("fingerprint")["entries"]
-    return bool(failure_parts.cause) and (bool(failure_parts.tensor) or is_placed)
+    is_placed = bool(function) and function not in table["entries"]
+    is_sized = bool(failure_parts.tensor) and not failure_parts.tensor.rpartition(".")[2].startswith(tuple(table["by_frame"]))
+    return failure_parts.cause not in ("", "unknown") and (is_sized or is_placed)
 
 
 def cause(diagnosis: Diagnosis) -> str:

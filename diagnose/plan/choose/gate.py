@@ -186,5 +186,7 @@ def opposites(offers: Sequence[Offer]) -> Iterator[Offer]:
 
 def rejected(rule: Rule, refusal: Refusal, job: Job) -> Rejected | None:
     """The refusal as it is reported: only of what a cause calls for or people try."""
-    aloud = refusal.reason is not None and (rule.remedy in job.calls or rule.popular)
+    serves = job.regime == "serve"  # nobody tries at a server what only training has
+    tried = rule.popular and (not serves or (rule.turns or "").startswith(("rollout.", "model.")))
+    aloud = refusal.reason is not None and (rule.remedy in job.calls or tried)
     return Rejected(rule.remedy, rule.id, refusal.reason, refusal.idle) if refusal.reason is not None and aloud else None

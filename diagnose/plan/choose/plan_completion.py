@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from diagnose import vocabulary
+from diagnose import rule_files, vocabulary
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.choose.evaluation import in_commands
@@ -62,12 +62,19 @@ def finished(draft: Draft, job: Job) -> Plan:
         fits=draft.fits,
         ladder=_ladder(draft, job) if bench.trust == "full" and draft.fits == "yes" else (),
         note=note(draft, peak, job) if known else None,
+        before=bench.largest(bench.before) if peak else None,
+        after=bench.largest(after) if peak else None,
     )
 
 
 def given_back(step: Offer) -> bool:
     """Whether it makes the card emptier rather than the job smaller: a figure of the message, not of the ledger."""
-    return bool(step.rule.at) and not step.rule.bounded and not is_release(step)
+    return bool(step.rule.at) and not step.rule.bounded and not is_release(step) and not shrinks_states(step)
+
+
+def shrinks_states(step: Offer) -> bool:
+    """Whether it makes the job's own states smaller by a figure that no ledger prices."""
+    return not step.by_ledger and step.id in rule_files.table("vocabulary")["remedy"]["states"]
 
 
 def note(draft: Draft, peak: Size | None, job: Job) -> Text | None:
@@ -94,7 +101,9 @@ def predicted(draft: Draft, job: Job) -> Size | None:
     need = job.bench.need(after)
     if need is None:
         return None
-    beyond = [step.saving.bytes for step in draft.steps if is_release(step) and step.remedy.peak is None and step.saving]
+    beyond = [
+        step.saving.bytes for step in draft.steps if (is_release(step) or shrinks_states(step)) and step.remedy.peak is None and step.saving
+    ]
     for size in beyond:
         need = need - size
     return need

@@ -40,6 +40,15 @@ def fact_name(name: str) -> Text:
     return Text(entry.en, entry.zh) if entry else same(name)
 
 
+def asked(name: str) -> Text:
+    """The question for a fact or knob: its own, else its name with a question mark."""
+    entry = declared(name)
+    if entry is not None and entry.ask:
+        return Text(entry.ask["en"], entry.ask["zh"])
+    named = fact_name(name)
+    return Text(f"{named.en}?", f"{named.zh}？")
+
+
 def value_text(value: Value) -> Text:
     """The value of a fact or knob as people write it."""
     return Text(shown(value, "en"), shown(value, "zh"))
@@ -127,7 +136,7 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
     call = job.calls.get(rule.remedy)
     if (do := done_by(rule, job)) is not None:
         own = call.cause.put_right if call is not None and call.listed == 0 else None  # the line that its first remedy mends
-        return join_texts(own, Text(" ", ""), do) if own is not None else do
+        return own or do
     if call is None:
         return phrase("plan.not_priced")
     if call.cause.rule == USUAL:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import name_of
@@ -94,7 +95,8 @@ def _change(edit: Edit, documents: Sequence[Document]) -> Text:
     """One edit in words: where, which key, which value."""
     entries = (entry for document in documents if document.name == edit.target for entry in document.entries if entry.key == edit.key)
     line = next((entry.line for entry in entries if entry.line), 0)
-    place = f"{edit.target}:{line}" if line else edit.target
+    name = PurePath(edit.target).name
+    place = f"{name}:{line}" if line else name
     key = edit.renamed or edit.key
     if edit.to is None and not edit.renamed:
         return phrase("plan.by_hand_removed", place=same(place), name=same(key))

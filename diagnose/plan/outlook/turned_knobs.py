@@ -9,16 +9,21 @@ from typing import Literal, NamedTuple
 
 from diagnose import rule_files
 from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.catalogue import card
 from diagnose.facts import Value, require_declared
 from diagnose.phrases import Text
 from diagnose.plan.edits.editability import edits_of
 from diagnose.plan.edits.setting_conflicts import contradictions
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.pricing import fit
+from diagnose.plan.pricing.candidate_values import CAPACITY, as_printed
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.growth import Track
 from diagnose.plan.remedies.remedy import Edit, Fits
 from diagnose.units import Size
+
+#: The card is turned like a knob, though no key of a job says it.
+CARD = "hardware.gpu"
 
 #: A map of what fits has at most so many rows and columns.
 MAP_SIZE = 9
@@ -80,12 +85,25 @@ class Workbench:
         self.job = job
         self.track = Track(job)
 
+    def whole(self, changes: Mapping[str, Value]) -> dict[str, Value]:
+        """The changes with what follows from another card: its capacity, what the message would have printed there, and what it can do."""
+        name = changes.get(CARD)
+        chosen = card(name) if isinstance(name, str) else None
+        if chosen is None or not chosen.capacities:
+            return dict(changes)
+        capacity = chosen.capacities[0]
+        able: dict[str, Value] = {
+            "hardware.compute_capability": chosen.capability, "hardware.bf16": chosen.bf16, "hardware.fa2": chosen.fa2,
+        }  # fmt: skip
+        return {**changes, CAPACITY: capacity, **able, **as_printed(capacity, self.job.bench)}
+
     @cached_property
     def failed(self) -> bool:
         return self.job.book.word("log.family") is not None
 
     def state(self, changes: Mapping[str, Value]) -> State:
         """The job under these changes. Of a failed job the role that failed is judged as its plan is: with the request that was refused."""
+        changes = self.whole(changes)
         bench, ledgers = self.job.bench, self.track.ledgers(changes)
         if self.failed and bench.before is not None:
             ledger = bench.after(changes)
@@ -114,19 +132,20 @@ class Workbench:
             now = changes.get(knob, self.job.book.value(knob))
             now = row.get("unset") if now is None else now
             values = values_of(row, now)
-            if now is None and kind_of(knob) == "slider":
+            if now is None and (kind_of(knob) == "slider" or knob == CARD):
                 continue
             if knob in changes or any(self._moves(changes, knob, value) for value in values if value != now):
                 yield Control(knob, kind_of(knob), now, values)
 
     def _moves(self, changes: Mapping[str, Value], knob: str, value: Value) -> bool:
         """Whether turning the knob to this value changes any sum of any moment."""
-        return sums(self.track.ledgers({**changes, knob: value})) != sums(self.track.ledgers(changes))
+        return sums(self.track.ledgers(self.whole({**changes, knob: value}))) != sums(self.track.ledgers(self.whole(changes)))
 
     # -- what it takes to make the changes
 
     def written(self, changes: Mapping[str, Value]) -> Written:
         """The edits that make the changes; knobs that no key of the job's files turns are named."""
+        changes = {knob: value for knob, value in changes.items() if knob != CARD}  # it stands in no file
         unwritable = tuple(knob for knob, value in changes.items() if edits_of({knob: value}, self.job) is None)
         kept = {knob: value for knob, value in changes.items() if knob not in unwritable}
         edits = edits_of(kept, self.job) if kept else ()

@@ -201,11 +201,11 @@ def with_companions(rule: Rule, bench: Bench, value: Value) -> dict[str, Value]:
             changes[knob] = steps
     changes.update(_for_other_replicas(rule.turns, value, bench))
     if rule.turns == CAPACITY and isinstance(value, Size):
-        changes.update(_as_printed(value, bench))
+        changes.update(as_printed(value, bench))
     return changes
 
 
-def _as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
+def as_printed(capacity: Size, bench: Bench) -> dict[str, Value]:
     """The figures that the message would have printed on a card of this capacity: the added memory counts as free."""
     now, free = bench.book.size("log.capacity"), bench.book.size("log.free")
     if now is None:

@@ -69,7 +69,7 @@ def how_to_learn(fact: str, job: Job) -> Text:
 def answer_option(fact: str) -> str:
     """The command-line option that states the fact."""
     if fact in ("model.shape", "model.path"):
-        return "--model ID"
+        return "--model NAME"
     return "--gpu NAME" if fact == "hardware.gpu" else f"--set {fact}={example_value(fact)}"
 
 
@@ -80,4 +80,6 @@ def example_value(fact: str) -> str:
         return ""
     if entry.words:
         return "|".join(entry.words)
+    if entry.kind == "switch" and entry.ask:
+        return "yes|no"
     return {"size": "'512 GiB'", "count": "N", "ratio": "0.9", "switch": "enabled|disabled", "version": "X.Y.Z"}.get(entry.kind, "TEXT")

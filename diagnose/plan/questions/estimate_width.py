@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from diagnose.facts import Fact, FactBook, Value, declared
 from diagnose.phrases import Text, phrase, same
-from diagnose.plan.edits.sentences import fact_name, join_texts, value_text
+from diagnose.plan.edits.sentences import asked, join_texts, value_text
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.questions.askable_facts import is_askable
@@ -81,9 +81,7 @@ def peak_with(job: Job, role: str, name: str, value: Value) -> Size | None:
 def width_text(name: str, need: Size, outcomes: Sequence[tuple[Value, Size]]) -> Text:
     """The range of the estimate and the peak for each answer, the smallest first; answers that are releases are not listed."""
     ends = [need, *(peak for _, peak in outcomes)]
-    why = phrase(
-        "plan.ask_width", fact=fact_name(name), low=show(min(peak.low for peak in ends)), high=show(max(peak.high for peak in ends))
-    )
+    why = phrase("plan.ask_width", fact=asked(name), low=show(min(peak.low for peak in ends)), high=show(max(peak.high for peak in ends)))
     if isinstance(outcomes[0][0], Version):
         return why
     value_by_size: dict[str, Value] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from diagnose import vocabulary
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
-from diagnose.plan.edits.sentences import fact_name, fill_facts, range_text
+from diagnose.plan.edits.sentences import asked, fill_facts, join_texts, range_text
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.pricing.spread import cards_that_do
 from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, how_to_learn, is_askable, is_irrelevant
@@ -44,23 +44,23 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
     first = job.judgement.causes[0] if job.judgement.causes else None
     if job.regime == "unknown" and any(offer.call is not None and offer.call.cause.rule == USUAL for offer in offers):
-        yield "run.regime", phrase("plan.ask_regime")
+        yield "run.regime", phrase("plan.ask_regime", fact=asked("run.regime"))
     if job.on_host:
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):
-        yield first.missing, phrase("plan.ask_presumed", fact=fact_name(first.missing), title=first.title)
+        yield first.missing, phrase("plan.ask_presumed", fact=asked(first.missing), title=first.title)
     if not (plan and plan.fits in ("yes", "likely") and keeps_results(plan, offers)) and (cards := cards_that_do(job)):
-        yield "parallel.world", phrase("plan.ask_spread", fact=fact_name("parallel.world"), cards=str(cards))
+        yield "parallel.world", phrase("plan.ask_spread", fact=asked("parallel.world"), cards=str(cards))
     if is_card_unknown(job):
-        yield "hardware.gpu", phrase("plan.ask_card", fact=fact_name("hardware.gpu"))
+        yield "hardware.gpu", phrase("plan.ask_card", fact=asked("hardware.gpu"))
     if trust == "over":
         decisive = _DECISIVE_ON_ONE_CARD if job.book.count("parallel.world") == 1 else _DECISIVE
-        yield from ((fact, phrase("plan.ask_above", fact=fact_name(fact))) for fact in decisive if not job.bench.stated(fact))
+        yield from ((fact, phrase("plan.ask_above", fact=asked(fact))) for fact in decisive if not job.bench.stated(fact))
     if trust == "short" and not has_no_rows and not is_irrelevant("model.attention", job):
         yield from gap_facts(job)
     if trust in ("least", "none") and job.bench.before is not None and (not job.on_host or _uses_offload(job)):
         yield from (
-            (fact, phrase("plan.ask_missing", fact=fact_name(fact), what=phrase("plan.ask_ledger")))
+            (fact, asked(fact))
             for fact in job.bench.before.unknown
             if not job.bench.stated(fact) and not is_irrelevant(fact, job) and not (has_no_rows and fact in _ROW_FACTS)
         )
@@ -80,9 +80,9 @@ def node_facts(job: Job) -> Iterator[tuple[str, Text]]:
     if size is None or not _uses_offload(job):
         return
     if not job.bench.stated("host.ram") and job.book.size("log.container_limit") is None:
-        yield "host.ram", phrase("plan.ask_ram", fact=fact_name("host.ram"), kept=range_text(size))
+        yield "host.ram", phrase("plan.ask_ram", fact=asked("host.ram"), kept=range_text(size))
     if job.bench.before is not None and "parallel.world" in job.bench.before.unknown:
-        yield "parallel.world", phrase("plan.ask_world_of_host", fact=fact_name("parallel.world"))
+        yield "parallel.world", phrase("plan.ask_world_of_host", fact=asked("parallel.world"))
 
 
 def keeps_results(plan: Plan, offers: Sequence[Offer]) -> bool:
@@ -111,18 +111,18 @@ def gap_facts(job: Job) -> Iterator[tuple[str, Text]]:
     lengths = {str(explanation.get("model.attention", "")): f"{explanation['train.max_seq_len']:,}" for explanation in bench.explanations()}
     if not job.bench.stated("model.attention"):
         explains = size and "eager" in lengths
-        name = fact_name("model.attention")
+        name = asked("model.attention")
         why = phrase("plan.ask_attention", fact=name, gap=size, tokens=lengths["eager"]) if explains else None
         yield "model.attention", why or phrase("plan.ask_attention_plain", fact=name)
     # The rows of rollouts are generated, not read from data.
     if not job.bench.stated("data.longest_sample") and job.book.word("train.stage") not in ROLLOUT_STAGES:
         explains = size and "" in lengths
-        name = fact_name("data.longest_sample")
+        name = asked("data.longest_sample")
         why = phrase("plan.ask_longest", fact=name, gap=size, tokens=lengths[""]) if explains else None
         yield "data.longest_sample", why or phrase("plan.ask_longest_plain", fact=name)
     # With a token budget the sum of all rows is limited, not each row.
     if not job.bench.stated("train.max_seq_len") and not job.book.count("train.token_budget"):
-        yield "train.max_seq_len", phrase("plan.ask_limit", fact=fact_name("train.max_seq_len"))
+        yield "train.max_seq_len", phrase("plan.ask_limit", fact=asked("train.max_seq_len"))
 
 
 def verdict_facts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
@@ -140,7 +140,7 @@ def verdict_facts(job: Job, only_releases: bool) -> Iterator[tuple[str, Text]]:
     ]
     for fact, verdict in sorted(candidates, key=lambda pair: not pair[0].startswith("version.")):
         if fact.startswith("version.") or not only_releases:
-            yield fact, phrase("plan.ask_verdict", fact=fact_name(fact), title=verdict.title)
+            yield fact, phrase("plan.ask_verdict", fact=asked(fact), title=verdict.title)
 
 
 def _names_deepspeed(job: Job) -> bool:
@@ -168,7 +168,7 @@ def remedy_facts(offers: Sequence[Offer], job: Job, outside_plan: bool = False) 
                 is_inapplicable = True  # the number of images says nothing without their size
             value = offer.changes.get(offer.rule.turns or "")
             if not is_known and not is_inapplicable and not ((outside_plan or value is None) and "{value}" in why.en):
-                yield fact, fill_facts(why, job, value=value)
+                yield fact, join_texts(asked(fact), Text(" ", ""), fill_facts(why, job, value=value))
 
 
 def host_memory_facts(offers: Sequence[Offer], job: Job) -> Iterator[tuple[str, Text]]:
@@ -176,4 +176,4 @@ def host_memory_facts(offers: Sequence[Offer], job: Job) -> Iterator[tuple[str, 
     for offer in offers:
         host_memory = offer.remedy.price.host_memory
         if host_memory is not None and host_memory.low > 8 * 2**30 and not job.bench.stated("host.ram"):
-            yield "host.ram", phrase("plan.ask_host", remedy=offer.remedy.title, host=show(host_memory.bytes))
+            yield "host.ram", phrase("plan.ask_host", fact=asked("host.ram"), remedy=offer.remedy.title, host=show(host_memory.bytes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from diagnose.budget.model.ledger import Moment
 from diagnose.facts import Value
 from diagnose.phrases import Text
 from diagnose.units import Size
@@ -94,6 +95,10 @@ class Plan:
     fits: Fits
     ladder: tuple[Rung, ...] = ()
     note: Text | None = None  # about the plan as a whole: that nothing less is enough, or that nothing is
+    before: Moment | None = (
+        None  # the point of the step that needs most as configured, and after the plan; None where the peak is not priced
+    )
+    after: Moment | None = None
 
 
 class Question(NamedTuple):

@@ -216,11 +216,20 @@ class _MessageParts:
     def why(self) -> str:
         causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]
         if causes:
-            text = failure_text.brief_causes(causes, self.lang, [words.places(cause.evidence, 2) for cause in causes])
+            text = failure_text.brief_causes(
+                causes,
+                card_bar.figures_of_causes(self.diagnosis, self.lang),
+                self.lang,
+                [words.places(cause.evidence, 2) for cause in causes],
+            )
             named = f"{self.dialect.strong(word('why', self.lang))}{colon(self.lang)}{self.dialect.escape(words.sentence(text, self.lang))}"
             return named if text else ""
         failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
-        return self.dialect.escape(failure_text.no_cause(self.diagnosis, self.lang)) if failed else ""
+        return (
+            self.dialect.escape(failure_text.no_cause(self.diagnosis, self.lang, card_bar.largest_part(self.diagnosis, self.lang)))
+            if failed
+            else ""
+        )
 
     def others(self) -> str:
         if not self.steps:

@@ -11,7 +11,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
 from diagnose.plan.remedies.remedy import Edit, Remedy
-from diagnose.render.markup import bar_charts, facts_view, page_templates
+from diagnose.render.markup import bar_charts, facts_view, flame_graph, page_templates, step_chart
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
 from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
@@ -69,7 +69,10 @@ class _Page:
         self.room = outlook_view.room_lines(diagnosis, lang)
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
         memory = card_bar.build_card(diagnosis, lang)
+        self.accounted = card_bar.figures_of_causes(diagnosis, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
+        self.explained, self.sides = bar_charts.explained(diagnosis), bar_charts.plan_bars(diagnosis, lang)
+        self.timelines = step_chart.timelines(diagnosis, lang)
         outcome = diagnosis.outcome
         self.planned = outcome.plan.steps if outcome.plan is not None else ()
         self.others = [remedy for remedy in outcome.remedies if remedy.id not in self.planned]
@@ -129,13 +132,20 @@ class _Page:
             "remarks": [advice_text.plan_note(plan, self.lang), advice_text.ladder_line(plan, self.diagnosis, self.lang)],
         }
 
+    @cached_property
+    def first_step(self) -> str:
+        """The first step in a line, for the first screen of a phone."""
+        plan, by_id = self.plan, {remedy.id: remedy for remedy in self.diagnosis.outcome.remedies}
+        steps = [by_id[step] for step in self.planned if step in by_id]
+        return f"{word('first_step', self.lang)}{colon(self.lang)}{steps[0].title.to(self.lang)}" if plan is not None and steps else ""
+
     # -- why
 
     @cached_property
     def no_cause(self) -> str:
         """The sentence for a failure without a cause."""
         failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
-        return failure_text.no_cause(self.diagnosis, self.lang) if failed else ""
+        return failure_text.no_cause(self.diagnosis, self.lang, card_bar.largest_part(self.diagnosis, self.lang)) if failed else ""
 
     def evidence(self, cause: Ruling) -> list[tuple[Witness, str]]:
         """The lines that a cause cites."""
@@ -150,6 +160,39 @@ class _Page:
         from diagnose.render.parts.snapshot_view import titled_lists  # few diagnoses have a snapshot
 
         return titled_lists(self.diagnosis, self.lang)
+
+    @cached_property
+    def flame(self) -> flame_graph.Flame | None:
+        return flame_graph.draw(self.diagnosis, self.lang)
+
+    @cached_property
+    def curve(self) -> step_chart.Area | None:
+        """The history of a snapshot, against the card."""
+        taken, capacity = self.diagnosis.snapshot, card_bar.card_capacity(self.diagnosis)
+        if taken is None or taken.history is None:
+            return None
+        return step_chart.history(taken.history.points, capacity.bytes if capacity is not None else 0)
+
+    # -- each remedy on the scale of the plan's bars
+
+    @cached_property
+    def scale(self) -> tuple[int, int]:
+        """The bytes that are the whole width, and what torch can use; zeros where the plan has no bars."""
+        ledger, plan = memory_rows.main_ledger(self.diagnosis), self.diagnosis.outcome.plan
+        if not self.sides or ledger is None or ledger.usable is None or plan is None or plan.before is None:
+            return 0, 0
+        peaks = [remedy.peak.bytes for remedy in self.others if remedy.peak is not None]
+        return max([plan.before.total.bytes, ledger.usable.bytes, *peaks]), ledger.usable.bytes
+
+    def reach(self, remedy: Remedy) -> float:
+        """The peak after a remedy alone in per cent of the scale; 0 where it is not priced."""
+        whole, _ = self.scale
+        return 100 * remedy.peak.bytes / whole if whole and remedy.peak is not None and remedy.price.effort != "hardware" else 0.0
+
+    @cached_property
+    def limit(self) -> float:
+        whole, usable = self.scale
+        return 100 * usable / whole if whole else 0.0
 
     @cached_property
     def frontier(self) -> dict[str, object] | None:

@@ -177,11 +177,11 @@ def frontier(diagnosis: Diagnosis, lang: Lang) -> str:
 
 
 def causes(diagnosis: Diagnosis, lang: Lang) -> str:
-    headline = diagnosis.verdict.headline.to(lang)
+    headline, figures = diagnosis.verdict.headline.to(lang), card_bar.figures_of_causes(diagnosis, lang)
     lines = []
     for number, cause in enumerate(diagnosis.judgement.causes, 1):
         notes = [failure_text.certainty(cause, lang)]
-        if accounted := failure_text.accounted_size(cause, lang):
+        if accounted := failure_text.accounted_size(cause, figures, lang):
             notes.append(accounted)
         if where := words.places(cause.evidence):
             notes.append(code(where))
@@ -194,7 +194,7 @@ def causes(diagnosis: Diagnosis, lang: Lang) -> str:
         title = cause.title.to(lang).rstrip(".。")
         lines.append(f"{number}. {escape(title)}{words.bracketed(comma(lang).join(notes), lang)}{detail}")
     if not lines and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
-        lines.append(failure_text.no_cause(diagnosis, lang))
+        lines.append(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     return "\n".join(lines)
 
 

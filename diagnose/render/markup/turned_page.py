@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from diagnose.facts import Value, require_declared
 from diagnose.phrases import Lang
 from diagnose.plan.outlook.turned_knobs import Cell, Control, State, Turned
 from diagnose.plan.remedies.remedy import Remedy
-from diagnose.render.markup import bar_charts, page_templates
-from diagnose.render.parts import card_bar, turned_view, words
+from diagnose.render.markup import bar_charts, page_templates, step_chart
+from diagnose.render.parts import turned_view, words
 from diagnose.render.parts.turned_view import say
 
 #: The style of these parts, beside that of an answer.
 SHEET = ("turned.css",)
-
-#: The area chart in units of its view box.
-WIDE, HIGH = 1000, 260
-
-
-class Area(NamedTuple):
-    """The step as a stacked area in a view box of WIDE by HIGH: a path for each part, the limit and what was before as lines."""
-
-    bands: list[tuple[str, str]]
-    limit: str
-    limit_text: str
-    was: str
-    ticks: list[tuple[float, str, str, bool]]  # position in per cent, moment, sum, whether it exceeds the limit
-    label: str
 
 
 def turned(of: Turned, lang: Lang) -> str:
@@ -36,7 +21,7 @@ def turned(of: Turned, lang: Lang) -> str:
     states = {"before": of.before, "after": of.after} if of.changes else {"now": of.before}
     cards = {side: memory for side, state in states.items() if (memory := turned_view.bar(state, lang)) is not None}
     whole = max((max(memory.total, memory.edge) for memory in cards.values()), default=0)
-    charts = {side: (chart(memory, whole, lang), states[side]) for side, memory in cards.items()}
+    charts = {side: (bar_charts.scaled_chart(memory, whole, lang), states[side]) for side, memory in cards.items()}
     return _render(
         "turned",
         lang,
@@ -54,17 +39,6 @@ def turned(of: Turned, lang: Lang) -> str:
     )
 
 
-def chart(memory: card_bar.Card, whole: int, lang: Lang) -> bar_charts.Bar:
-    """A bar on the scale of the larger of two."""
-    drawn = bar_charts.card_chart(memory, lang)
-    scale = max(memory.total, memory.edge, 1) / max(whole, 1)
-    parts = [part._replace(left=part.left * scale, width=part.width * scale) for part in drawn.parts]
-    edge = 100 * memory.edge / max(whole, 1) if memory.edge else 0.0
-    return drawn._replace(
-        parts=[part._replace(letter=part.letter if part.width >= bar_charts.ROOM_FOR_LETTER else "") for part in parts], edge=edge
-    )
-
-
 def _rows(of: Turned, lang: Lang) -> list[tuple[str, str, str, str, str]]:
     """The parts that differ: kind, name, before, after, difference; the sum last."""
     before, after = of.before.need, of.after.need
@@ -74,37 +48,9 @@ def _rows(of: Turned, lang: Lang) -> list[tuple[str, str, str, str, str]]:
     return [(kind, name, words.gib(old), words.gib(new), turned_view.signed(new - old)) for kind, name, old, new in rows]
 
 
-def area(of: Turned, lang: Lang) -> Area | None:
-    """The moments of the step after the changes as a stacked area; None for fewer than two."""
-    columns, before = turned_view.columns(of.after, lang), turned_view.columns(of.before, lang)
-    if len(columns) < 2:
-        return None
-    top = max(*(max(column.total, column.room) for column in columns), *(column.total for column in before), 1) * 1.04
-    xs = [WIDE * at / (len(columns) - 1) for at in range(len(columns))]
-    kinds = [kind for kind in card_bar.SIGNS if any(kind in column.parts for column in columns)]
-    floor, bands = [0] * len(columns), []
-    for kind in kinds:
-        roof = [low + column.parts.get(kind, 0) for low, column in zip(floor, columns, strict=True)]
-        bands.append((kind, _path(xs, roof, top) + _path(xs[::-1], floor[::-1], top).replace("M", "L", 1) + "Z"))
-        floor = roof
-    limited = all(column.room for column in columns)
-    same_steps = of.changes and [column.name for column in before] == [column.name for column in columns]
-    room = words.gib(columns[0].room) if limited else ""
-    return Area(
-        bands,
-        _path(xs, [column.room for column in columns], top) if limited else "",
-        say("limit", lang, size=room) if limited else "",
-        _path(xs, [column.total for column in before], top) if same_steps else "",
-        [
-            (100 * x / WIDE, column.name, words.gib(column.total), bool(column.room) and column.total > column.room)
-            for x, column in zip(xs, columns, strict=True)
-        ],
-        words.comma(lang).join(f"{column.name} {words.gib(column.total)}" for column in columns),
-    )
-
-
-def _path(xs: Sequence[float], values: Sequence[int], top: float) -> str:
-    return "M" + "L".join(f"{x:.1f} {HIGH - HIGH * value / top:.1f}" for x, value in zip(xs, values, strict=True))
+def area(of: Turned, lang: Lang) -> step_chart.Area | None:
+    """The points of the step after the changes as a stacked area, with what was before as a line."""
+    return step_chart.draw(turned_view.columns(of.after, lang), lang, turned_view.columns(of.before, lang) if of.changes else ())
 
 
 def fit_map(cells: Sequence[Sequence[Cell]], knobs: tuple[str, str], lang: Lang) -> str:

@@ -235,8 +235,8 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
         return word("open_card", lang)
     if ledger is None and not known.intersection(("model.name", "model.params")):
         return word("open_model", lang)
-    if ledger is not None and not ledger.complete and ledger.unknown:
-        return word("open_fact", lang, what=meaning(ledger.unknown[0], lang))
+    if ledger is not None and (unknown := memory_rows.unknown_facts(ledger)):
+        return word("open_fact", lang, what=meaning(unknown[0], lang))
     return word("open_estimate" if memory_rows.estimate_deviation(diagnosis) in ("below", "above") else "open_saving", lang)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from diagnose import families
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
@@ -43,6 +44,9 @@ PART_OF = {
     "kv_cache": "cache",
     "rollout_engine": "engine",
 }
+
+#: Buffers that live for one update only: no optimizer states, whatever the ledger counts them under.
+PASSING = "step_"
 
 #: Parts that neither the rows nor the progress of a step change.
 STEADY = ("weights", "optimizer")
@@ -119,7 +123,8 @@ def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     moment = moment or (ledger.peak if ledger is not None else None)
     if ledger is None or moment is None or not moment.terms or (not ledger.complete and set(bytes_by_part(moment)) <= {"other"}):
         return None  # buffers alone say nothing of a job whose model is unknown
-    return estimated_card(ledger, moment, event, lang)
+    memory = estimated_card(ledger, moment, event, lang, engine_share(diagnosis) if ledger.role == "engine" else None)
+    return memory if len(memory.parts) > 1 else None  # one part alone says no more than its figure does
 
 
 def card_capacity(diagnosis: Diagnosis) -> Size | None:
@@ -142,7 +147,7 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
     inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []
-    parts = inside or [Part("allocated", allocated)]
+    parts = inside or snapshot_parts(diagnosis, allocated) or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
     free = event.free.bytes if event.free else 0
@@ -157,6 +162,21 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     moment = words.moment(now.name, lang) if now is not None and inside else ""
     title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
     return Card(title, visible_parts(parts, capacity), capacity)
+
+
+def snapshot_parts(diagnosis: Diagnosis, allocated: int) -> list[Part]:
+    """Memory that torch allocated by what a snapshot saw: the kinds that its stack frames name, and the rest as it is printed. Empty
+    without a snapshot, or where it names less than a tenth."""
+    taken = diagnosis.snapshot
+    sums: dict[str, int] = {}
+    for group, size in taken.groups if taken is not None else ():
+        if group in PART_OF or group == "comm_buffers":
+            kind = PART_OF.get(group, "other")
+            sums[kind] = sums.get(kind, 0) + size
+    named = sum(sums.values())
+    if not 0.1 * allocated <= named <= allocated:
+        return []
+    return [*(Part(kind, sums[kind]) for kind in SIGNS if kind in sums), Part("allocated", allocated - named, called="allocated_else")]
 
 
 #: A CUDA context with its libraries and communicators has at most this many bytes; what is more has another owner.
@@ -193,12 +213,21 @@ def split_allocated(moment: Moment, allocated: int) -> list[Part]:
     return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
 
 
-def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang) -> Card:
+def engine_share(diagnosis: Diagnosis) -> float | None:
+    """The share of the card that the inference engine may take; None if unknown."""
+    share = next((fact.value for fact in diagnosis.facts if fact.name == "rollout.gpu_memory_utilization"), None)
+    return share if isinstance(share, float) and 0 < share < 1 else None
+
+
+def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: Lang, share: float | None = None) -> Card:
     """The card by the ledger, if no message prints its state; for an unknown card, the need.
 
-    A card that ran out was full, so the memory that the ledger leaves over counts as unexplained, not as free.
+    A card that ran out was full, so the memory that the ledger leaves over counts as unexplained, not as free. Not so beyond the `share`
+    of an engine; and an engine that finds no room for its cache has none, whatever the estimate leaves for it.
     """
     sums = bytes_by_part(moment)
+    if event is not None and event.phase == "kv_cache" and families.of(event.family).engine:
+        sums.pop("cache", None)
     parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
     need = moment.total
     if moment.name == ledger.failing and event is not None and event.requested is not None:
@@ -218,8 +247,13 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
     parts.insert(0, Part("outside", outside, True))
     if (remaining := capacity - sum(part.bytes for part in parts)) > 0:
         free = remaining if event is None else min(event.free.bytes, remaining) if event.free else 0
+        beyond = min(int(capacity * (1 - share)), remaining - free) if share is not None and event is not None else 0
         at = len(parts) - (parts[-1].kind == "request")
-        parts[at:at] = [Part("unexplained", remaining - free, True, "not_estimated"), Part("free", free, event is None)]
+        parts[at:at] = [
+            Part("unexplained", remaining - free - beyond, True, "not_estimated"),
+            Part("free", beyond, True, "beyond_share"),
+            Part("free", free, event is None),
+        ]
     failed = "bar_estimate_at" if ledger.failing else "bar_estimated_peak"
     title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(moment.name, lang))
     return Card(title, visible_parts(parts, capacity), capacity)
@@ -242,7 +276,7 @@ def bytes_by_part(moment: Moment) -> dict[str, int]:
     """The bytes of a moment by group."""
     sums: dict[str, int] = {}
     for term in moment.terms:
-        kind = PART_OF.get(term.group, "other")
+        kind = "other" if term.key.startswith(PASSING) else PART_OF.get(term.group, "other")
         sums[kind] = sums.get(kind, 0) + max(term.size.bytes, 0)
     return sums
 
@@ -251,6 +285,56 @@ def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     """The segments large enough for a cell, and the request."""
     smallest = max(int(capacity * MIN_SHARE), 1)
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
+
+
+#: The part of the bar that a cause speaks of.
+PART_OF_CAUSE = {"weights": "weights", "gradients": "gradients", "optimizer_states": "optimizer", "activations": "activations",
+                 "logits": "logits", "kv_cache": "cache"}  # fmt: skip
+
+
+#: A request that is more than this share of its part is counted with it; a part that is less of the card is not worth a word.
+LARGE = 0.1
+
+
+def drawn_request(memory: Card) -> int:
+    """The bytes of the failed request in the bar."""
+    return next((part.bytes for part in memory.parts if part.kind == "request"), 0)
+
+
+def figures_of_causes(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_text.Figure]:
+    """What each cause accounts for as the bar draws it; causes that have no part of the bar are left out."""
+    if failure_text.on_host(diagnosis):
+        held = diagnosis.root.process_in_use if diagnosis.root is not None else None
+        sizes = {cause.cause: cause.accounts_for for cause in diagnosis.judgement.causes if cause.accounts_for is not None}
+        said = held.bytes if held is not None else 0  # by the headline
+        return {cause: (None, None) for cause, size in sizes.items() if abs(size.bytes - said) <= 0.01 * said}
+    if (memory := build_card(diagnosis, lang)) is None:
+        return {}
+    drawn = {part.kind: part.bytes for part in memory.parts if part.estimated}
+    refused, named = drawn_request(memory), diagnosis.attributions[0] if diagnosis.attributions else None
+    if named is not None and (kind := PART_OF.get(named.group)) in drawn and refused > LARGE * drawn[kind]:
+        drawn[kind] += refused  # a request of that kind is most of it
+    return {
+        cause: (Size.exactly(drawn[kind]), drawn[kind] / memory.edge if memory.edge else None)
+        for cause, kind in PART_OF_CAUSE.items()
+        if kind in drawn
+    }
+
+
+#: What is no part of a job.
+NOT_OF_A_JOB = ("allocated", "unexplained", "unused", "outside", "free", "request", "foreign", "other")
+
+
+def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
+    """The sentence for the largest part of a card that the estimate knows; empty where that is little."""
+    memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
+    parts = [part for part in memory.parts if part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
+    if memory is None or not parts:
+        return ""
+    largest = max(parts, key=lambda part: part.bytes)
+    if largest.bytes < LARGE * memory.edge:
+        return ""
+    return word("largest_known", lang, what=largest.name(lang), much=words.gib(largest.bytes), card=words.gib(memory.edge))
 
 
 def heading(bar: Card, lang: Lang) -> str:

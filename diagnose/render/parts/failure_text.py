@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from diagnose import families
 from diagnose.decide.verdict import Verdict as Ruling
@@ -16,8 +18,16 @@ from diagnose.units import Size
 
 #: Notices about which of several runs is diagnosed: shown though they are only information.
 RUN_NOTICES = ("attempts", "started_again", "older_runs")
-#: Notices that change how the whole answer is read, which come first: a command that ends early did not run as it looks.
-LEADING_NOTICES = ("config.cut_off", "config.joined_words")
+#: Notices that change how the whole answer is read, which come first: a command that ends early did not run as it looks, nor did a
+#: configuration that the log contradicts.
+LEADING_NOTICES = ("config.cut_off", "config.joined_words", "config.disagreement", "config.conflict")
+
+#: A size with its share of the card, each None where it is not known.
+Figure: TypeAlias = "tuple[Size | None, float | None]"
+#: A range that is wider says nothing.
+WIDE = 1.5
+#: A figure in a sentence.
+FIGURE = re.compile(r"\d[\d.]* (?:[KMGT]i?B|bytes)")
 
 #: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
@@ -30,37 +40,52 @@ def certainty(cause: Ruling, lang: Lang) -> str:
     return word("certain" if cause.outcome == "fires" else "likely", lang)
 
 
-def accounted_size(cause: Ruling, lang: Lang) -> str:
+def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> str:
     """The bytes that a cause accounts for and their share of the card; empty if unknown."""
-    if cause.accounts_for is None:
+    size, share = figure_of(cause, figures)
+    if size is None:
         return ""
-    size = amount(cause.accounts_for, lang)
-    return (
-        word("accounts_for", lang, size=size)
-        if cause.share is None
-        else word("accounts_for_share", lang, size=size, share=f"{cause.share:.0%}")
-    )
+    text = amount(size, lang)
+    return word("accounts_for", lang, size=text) if share is None else word("accounts_for_share", lang, size=text, share=f"{share:.0%}")
 
 
-def brief_causes(causes: Sequence[Ruling], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True) -> str:
+def figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
+    """What a cause accounts for, with its share of the card: the figure of the bar where the bar has that part, so that one quantity
+    has one figure. Of the estimate nothing is said that spans more than WIDE times its least, or that the explanation says otherwise."""
+    size = cause.accounts_for
+    if size is not None and (drawn := figures.get(cause.cause)) is not None:
+        return drawn
+    if size is None or size.high > WIDE * max(size.low, 1):
+        return None, None
+    said = FIGURE.findall(cause.explanation.en)
+    if said and amount(size) not in said:  # two figures for what is told as one
+        return None, None
+    return size if size.text else Size.exactly(size.bytes), cause.share
+
+
+def brief_causes(
+    causes: Sequence[Ruling], figures: Mapping[str, Figure], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True
+) -> str:
     """Causes by name with certainty, size, share of the card (on request) and the places in `cited`. What has no name is not listed."""
     texts, card_named = [], False
     for cause, place in zip(causes, cited, strict=True):
         if cause.cause == "unknown":
             continue
-        figures = "" if cause.accounts_for is None or not size else amount(cause.accounts_for, lang)
-        if figures and share and cause.share is not None:
-            part = f"{cause.share:.0%}"
-            figures += comma(lang) + (part if card_named else word("of_the_card", lang, share=part))
+        counted, of_card = figure_of(cause, figures)
+        figures_text = "" if counted is None or not size else amount(counted, lang)
+        if figures_text and share and of_card is not None:
+            part = f"{of_card:.0%}"
+            figures_text += comma(lang) + (part if card_named else word("of_the_card", lang, share=part))
             card_named = True
-        notes = comma(lang).join(filter(None, [certainty(cause, lang), figures, place]))
+        notes = comma(lang).join(filter(None, [certainty(cause, lang), figures_text, place]))
         texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
     return semicolon(lang).join(texts)
 
 
 def assumption(diagnosis: Diagnosis, lang: Lang) -> str:
-    """What the first leading cause takes for granted, as a line of its own; empty where it takes nothing."""
-    leading = next((cause for cause in diagnosis.judgement.causes if not cause.also_true), None)
+    """What the first leading cause that has a name takes for granted, as a line of its own; empty where it takes nothing."""
+    named = (cause for cause in diagnosis.judgement.causes if not cause.also_true and cause.cause != "unknown")
+    leading = next(named, None)
     if leading is None or leading.assumes is None:
         return ""
     return assumption_line(leading.assumes, lang)
@@ -78,10 +103,11 @@ def name_of_cause(cause: str, lang: Lang) -> str:
         return cause
 
 
-def no_cause(diagnosis: Diagnosis, lang: Lang) -> str:
-    """The sentence for a failure without a leading cause: what else is true, whether a config is missing, and the estimate."""
+def no_cause(diagnosis: Diagnosis, lang: Lang, known_part: str = "") -> str:
+    """The sentence for a failure without a leading cause: what else is true, whether a config is missing, and the estimate, or the largest
+    part of the card that is known."""
     alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
-    estimate = estimate_summary(diagnosis, lang)
+    estimate = estimate_summary(diagnosis, lang) or known_part
     also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
     text = word(f"no_leading_cause{alone}", lang, causes=also_true) if also_true else word(f"no_cause{alone}", lang)
     return f"{text}{'' if lang == 'zh' else ' '}{estimate}" if estimate else text
@@ -139,6 +165,13 @@ def is_good_news(diagnosis: Diagnosis) -> bool:
 def failure_place(diagnosis: Diagnosis) -> str:
     """The place of the failure, such as error.log:84; empty for a check before a run."""
     return "" if diagnosis.root is None or diagnosis.asked == "check" else places(diagnosis.root.evidence[:1])
+
+
+def file_stem(diagnosis: Diagnosis) -> str:
+    """A telling name for a file with the answer: the verdict and the first cause."""
+    status = f"fits-{diagnosis.fits}" if diagnosis.asked == "check" else diagnosis.verdict.status
+    causes = [cause.cause for cause in diagnosis.judgement.causes if cause.cause != "unknown"][:1]
+    return re.sub(r"[^a-z0-9]+", "-", "-".join(["oomdoctor", status, *causes]).lower()).strip("-")
 
 
 def card_or_rank(event: Event, lang: Lang) -> str:

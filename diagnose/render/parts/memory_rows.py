@@ -142,7 +142,7 @@ def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
     if highest is None or not ledger.complete:
         return ""
     if peaks_later(ledger, now):
-        key = "peak_later" if room else "peak_later_bare"
+        key = "peak_fails" if room and overflows(ledger) else "peak_later" if room else "peak_later_bare"
         size = words.amount(highest.total, lang)
         return word(key, lang, moment=moment(highest.name, lang), peak=size, usable=words.amount(room, lang) if room else "")
     return word("peak_here", lang, usable=words.amount(room, lang)) if room else ""
@@ -150,9 +150,13 @@ def peak_text(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 def missing_facts(ledger: Ledger, lang: Lang) -> str:
     """The unknown facts that make the ledger incomplete."""
-    if ledger.complete or not ledger.unknown:
-        return ""
-    return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in ledger.unknown))
+    unknown = unknown_facts(ledger)
+    return word("incomplete", lang, facts=comma(lang).join(words.meaning(name, lang) for name in unknown)) if unknown else ""
+
+
+def unknown_facts(ledger: Ledger) -> list[str]:
+    """The facts that an incomplete ledger lacks; of an inference engine none that only training has."""
+    return [name for name in ledger.unknown if not ledger.complete and not (ledger.role == "engine" and name.startswith("train."))]
 
 
 def other_roles(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:

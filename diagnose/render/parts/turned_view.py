@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from diagnose.budget.model.ledger import Moment
+from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.outlook.turned_knobs import Cell, State, Turned
 from diagnose.render.parts import card_bar, words
@@ -106,11 +106,14 @@ def part_name(kind: str, lang: Lang) -> str:
 
 def columns(state: State, lang: Lang) -> list[Column]:
     """The moments of the step in their order."""
-    if state.ledger is None:
-        return []
-    room = state.ledger.usable or state.ledger.capacity
+    return [] if state.ledger is None else columns_of(state.ledger, lang)
+
+
+def columns_of(ledger: Ledger, lang: Lang) -> list[Column]:
+    """The moments of a ledger that hold anything, in their order."""
+    room = ledger.usable or ledger.capacity
     limit = room.bytes if room else 0
-    return [_column(moment, limit, lang) for moment in state.ledger.moments if moment.terms]
+    return [_column(moment, limit, lang) for moment in ledger.moments if moment.terms]
 
 
 def _column(moment: Moment, limit: int, lang: Lang) -> Column:

@@ -191,9 +191,14 @@ def _argument(key: str, value: str) -> str:
 
 
 def question(why: str, how: str, lang: Lang) -> str:
-    """A question with the way to find the answer."""
-    bare = sentence(why, lang).rstrip(".。")
-    return sentence(f"{bare}{bracketed(how.strip().rstrip('.。'), lang)}", lang) if how.strip() else sentence(bare, lang)
+    """A question, why it matters, and the way to find the answer, each a sentence."""
+    parts = (sentence(why, lang), sentence(how, lang))
+    return ("" if lang == "zh" else " ").join(filter(None, parts))
+
+
+def lower_first(text: str) -> str:
+    """The text as it goes on after a colon: its first word in lower case, unless that is a name."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def undecided_causes(rules: Sequence[Unsettled], lang: Lang) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.remedies.remedy import Edit, Remedy
-from diagnose.render.parts import advice_text, cited_lines, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts import advice_text, card_bar, cited_lines, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.parts.wrapping import Page, cells, pad
 from diagnose.render.text import character_bar, details
@@ -124,15 +124,16 @@ def causes(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
         return
     page.heading(word("why", lang))
     if not verdicts:
-        page.say(failure_text.no_cause(diagnosis, lang), "  ")
+        page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)), "  ")
+    figures = card_bar.figures_of_causes(diagnosis, lang)
     for number, cause in enumerate(verdicts, 1):
-        cause_entry(page, number, cause, lang)
+        cause_entry(page, number, cause, figures, lang)
 
 
-def cause_entry(page: Page, number: int, cause: Ruling, lang: Lang) -> None:
+def cause_entry(page: Page, number: int, cause: Ruling, figures: Mapping[str, failure_text.Figure], lang: Lang) -> None:
     """A cause: title, certainty, size and places; then explanation and cited lines."""
     notes = [failure_text.certainty(cause, lang)]
-    if accounted := failure_text.accounted_size(cause, lang):
+    if accounted := failure_text.accounted_size(cause, figures, lang):
         notes.append(accounted)
     if where := words.places(cause.evidence):
         notes.append(where)

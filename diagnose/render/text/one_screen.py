@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
 from diagnose.phrases import Lang
+from diagnose.plan.edits import sentences
 from diagnose.plan.remedies.remedy import Remedy
-from diagnose.render.parts import advice_text, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
@@ -109,12 +111,32 @@ def why(screen: Screen) -> None:
     share, size = (name not in screen.omitted for name in ("shares", "figures of causes"))
     failed = failure_text.failure_place(diagnosis)
     cited = [tuple(witness for witness in cause.evidence if words.place(witness) != failed)[:limit] for cause in leading]
-    text = failure_text.brief_causes(leading, lang, [words.places(witnesses) for witnesses in cited], share, size)
+    text = failure_text.brief_causes(
+        leading, card_bar.figures_of_causes(diagnosis, lang), lang, [words.places(witnesses) for witnesses in cited], share, size
+    )
     if text:
         screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
     elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
-        screen.page.say(failure_text.no_cause(diagnosis, lang))
+        screen.page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
+    later_failure(screen)
+
+
+def later_failure(screen: Screen) -> None:
+    """That a later point of the step does not fit either: it decides what to do, so that it stands before the bar."""
+    diagnosis, lang = screen.diagnosis, screen.lang
+    ledger = memory_rows.main_ledger(diagnosis)
+    moment = memory_rows.main_moment(ledger)
+    if ledger is not None and moment is not None and fails_later(ledger, diagnosis):
+        screen.page.say(memory_rows.peak_text(ledger, moment, lang), style="note")
+
+
+def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
+    moment = memory_rows.main_moment(ledger)
+    if memory_rows.estimate_deviation(diagnosis) in ("above", "at_limit"):  # it was not as the estimate takes it to be
+        return False
+    on_card = bool(ledger.failing) and moment is not None and not failure_text.on_host(diagnosis)
+    return on_card and moment is not None and memory_rows.peaks_later(ledger, moment) and memory_rows.overflows(ledger)
 
 
 def caveats(screen: Screen) -> None:
@@ -130,7 +152,8 @@ def caveats(screen: Screen) -> None:
         "peak" not in screen.omitted
         and ledger.failing
         and memory_rows.peaks_later(ledger, moment)
-        and (memory_rows.overflows(ledger) or not doubt)
+        and not fails_later(ledger, diagnosis)  # as said above the bar
+        and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
     page.say(memory_rows.missing_facts(ledger, lang) if moment.terms else "", "  ", style="note")
@@ -162,7 +185,8 @@ def remedies(screen: Screen) -> None:
     in_order = plan is None or not steps or advice_text.is_in_order(plan, diagnosis, len(others))
     for number, remedy in enumerate(others, len(steps) + 1):
         lead = f"{number}. " if in_order else word("instead", lang)
-        page.say(f"{remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang)}", f"  {lead}", "     ")
+        title = remedy.title.to(lang) if in_order else words.lower_first(remedy.title.to(lang))
+        page.say(f"{title}{colon(lang)}{advice_text.saving_and_price(remedy, lang)}", f"  {lead}", "     ")
         if "edits of others" not in screen.omitted:
             changes(screen, remedy)
         reasons(screen, remedy, "reasons of others")
@@ -208,16 +232,17 @@ def question(screen: Screen) -> None:
     first, title = questions[0], f"{word('question', lang)}{colon(lang)}"
     if "question" in screen.omitted:
         return
-    if "why ask" in screen.omitted:
-        short = f"{title}{words.meaning(first.fact, lang)}{colon(lang)}"
-        if cells(short + first.set) <= page.width:
-            page.say(short + first.set)
+    asked, why = sentences.asked(first.fact).to(lang), first.why.to(lang)
+    if "why ask" in screen.omitted or why == asked:  # a question that says all stands in one line with its answer
+        gap = "" if lang == "zh" else " "
+        if cells(f"{title}{asked}{gap}{first.set}") <= page.width:
+            page.say(f"{title}{asked}{gap}{first.set}")
         else:
-            page.say(short.rstrip(), "", "  ")
+            page.say(f"{title}{asked}", "", "  ")
             page.say(first.set, "  ", "    ", style="edit")
         return
     how = "" if "how" in screen.omitted else first.how.to(lang)
-    page.say(f"{title}{words.question(first.why.to(lang), how, lang)}", "", "  ")
+    page.say(f"{title}{words.lower_first(words.question(why, how, lang))}", "", "  ")
     page.say(first.set, "  ", "    ", style="edit")
 
 

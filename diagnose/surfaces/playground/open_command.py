@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 import webbrowser
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import html
+from diagnose.render.parts.failure_text import file_stem
 from diagnose.surfaces.terminal import console, path_arguments, reading_progress
 from diagnose.surfaces.terminal.answer_command import complain
 from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
@@ -42,13 +42,6 @@ def diagnose(logs: Sequence[str], asked: AnswerInputs, lang: Lang) -> Diagnosis:
     given = path_arguments.logs(logs) if logs else []
     with reading_progress.reading([*given, *filter(None, [snapshot])], lang):
         return pipeline.explain(given, **options, trial=asked.trial, snapshot=snapshot)
-
-
-def file_stem(diagnosis: Diagnosis) -> str:
-    """A telling name for a file with the answer: the verdict and the first cause."""
-    status = f"fits-{diagnosis.fits}" if diagnosis.asked == "check" else diagnosis.verdict.status
-    causes = [cause.cause for cause in diagnosis.judgement.causes if cause.cause != "unknown"][:1]
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(["oomdoctor", status, *causes]).lower()).strip("-")
 
 
 def opened(file: Path) -> bool:

@@ -25,10 +25,11 @@ from diagnose.plan.remedies.remedy import Question
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html, turned_page
 from diagnose.render.parts import advice_text, failure_text, turned_view, words
+from diagnose.render.parts.failure_text import file_stem
 from diagnose.render.parts.view import View
 from diagnose.scan.source import Source
 from diagnose.surfaces.playground import what_if_command
-from diagnose.surfaces.playground.open_command import file_stem
+from diagnose.surfaces.server import what_if
 from diagnose.surfaces.server.worker_answer import MAX_CONFIG_BYTES, is_config_file
 
 #: Columns of the answer as text.
@@ -44,7 +45,7 @@ class Job:
 
     @cached_property
     def bench(self) -> Workbench:
-        return what_if_command.bench(self.diagnosis)
+        return what_if.bench(self.diagnosis)
 
 
 class Session:
@@ -171,7 +172,7 @@ class Session:
 
     @staticmethod
     def changes(asked: Mapping[str, Any]) -> dict[str, Value]:
-        return what_if_command.values({name: as_typed(value) for name, value in (asked.get("changes") or {}).items()})
+        return what_if.values({name: as_typed(value) for name, value in (asked.get("changes") or {}).items()})
 
 
 def sorted_files(files: list[dict[str, str]]) -> tuple[list[Path | Source], list[ConfigSource | Path]]:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from diagnose import pipeline
-from diagnose.diagnosis import Diagnosis
-from diagnose.facts import FactBook, Value, require_declared, typed
 from diagnose.phrases import Lang, phrase
-from diagnose.plan.choose.advice import job_of
-from diagnose.plan.outlook.turned_knobs import Turned, Workbench
-from diagnose.plan.remedies.remedy_rules import with_folders
+from diagnose.plan.outlook.turned_knobs import Turned
 from diagnose.render.data.part import mapping
 from diagnose.render.markup import page_templates, turned_page
 from diagnose.render.markup.html import SHEET
 from diagnose.render.parts import turned_view, words
 from diagnose.render.text import turned_text
 from diagnose.surfaces.server.typed_answers import RoleChange
-from diagnose.surfaces.server.what_if import compare_roles
+from diagnose.surfaces.server.what_if import bench, roles, values
 from diagnose.surfaces.terminal import console, path_arguments
 from diagnose.surfaces.terminal.answer_command import complain
 from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
@@ -60,30 +56,14 @@ def turned_error(key: str, hint: str) -> Exception:
     return UserError(phrase(f"what_if.{key}"), "", phrase(f"what_if.{hint}"))
 
 
-def bench(diagnosis: Diagnosis, folders: Sequence[Path] = ()) -> Workbench:
-    """The job of a diagnosis, ready to be turned."""
-    rules = with_folders(folders)[0] if folders else None
-    return Workbench(job_of(FactBook(diagnosis.facts), diagnosis.ledgers, diagnosis.judgement, diagnosis.documents, rules))
-
-
-def values(changes: Mapping[str, str]) -> dict[str, Value]:
-    """Changes as typed. Raises UserError for a name that nothing has, and a value that it cannot have."""
-    for name, text in changes.items():
-        if (words := require_declared(name).words) and text not in (*words, "unknown"):
-            raise console.trouble("takes_word", flag=name, words=", ".join(words), text=repr(text))
-    return {name: typed(name, text) for name, text in changes.items()}
-
-
 def as_data(turned: Turned, lang: Lang) -> dict[str, object]:
     """The comparison as JSON can hold it: the job, then each role with the terms that differ."""
-    old, new = ({ledger.role: ledger for ledger in state.ledgers} for state in (turned.before, turned.after))
-    roles = [compare_roles(name, old.get(name), new.get(name), lang) for name in dict.fromkeys((*old, *new))]
     return {
         "changes": {name: words.value_text(value, "en") for name, value in turned.changes.items()},
         "before": turned_page.state_of(turned.before),
         "after": turned_page.state_of(turned.after),
         "parts": [row._asdict() for row in turned_view.differences(turned)],
-        "roles": [mapping(role, RoleChange, lang) for role in roles],
+        "roles": [mapping(role, RoleChange, lang) for role in roles(turned, lang)],
         "remarks": turned_view.remarks(turned, lang),
     }
 

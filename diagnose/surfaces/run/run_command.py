@@ -66,6 +66,8 @@ def run(command: Sequence[str], options: Mapping[str, Any]) -> int:
         print_sentence("run_log_ended", lang, path=str(log.path), why=log.write_error.strerror or str(log.write_error))
     if status:
         answer_failure(command, status, log, rank_number, kills_before, options, lang)
+    else:
+        log.discard()
     return status
 
 
@@ -138,6 +140,28 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
     if path:
         configs = [word for config in cast("list[str]", options.get("configs") or []) for word in ("--config", config)]
         print_sentence("run_kept", lang, path=path, again=shlex.join(["oomdoctor", "explain", str(path), *configs, "--verbose"]))
+    if rank_number is None:
+        offer_change(diagnosis, cast("list[str]", options.get("configs") or []), lang)
+
+
+def offer_change(diagnosis: Diagnosis, configs: Sequence[str], lang: Lang) -> None:
+    """On a terminal: ask whether the plan shall be written into the configs that were given, and write it after a yes."""
+    plan = diagnosis.outcome.plan
+    if plan is None or not plan.edits or not configs or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    from diagnose.errors import UserError
+    from diagnose.phrases import phrase
+    from diagnose.surfaces.terminal import patch_writer
+
+    if not {edit.target for edit in plan.edits} & {name for spec in configs for name in (spec, spec.partition("=")[2])}:
+        return  # what would change is the command line
+    write_all(2, f"{phrase('cli.run_apply').to(lang)} ".encode(sys.stderr.encoding or "utf-8", "replace"))
+    if sys.stdin.readline().strip().lower() not in ("y", "yes", "是"):
+        return
+    try:
+        patch_writer.write(diagnosis, configs, None, True, lang)
+    except UserError as error:
+        print_sentence("", lang, text=error.to(lang))
 
 
 def diagnose_log(command: Sequence[str], log: run_log.RunLog, options: Mapping[str, object]) -> tuple[Diagnosis, DisplayOptions]:

@@ -52,7 +52,7 @@ class RunLog:
         self.write(("" if self._last == b"\n" else "\n").encode() + line.encode() + b"\n")
 
     def discard(self) -> None:
-        """Remove the empty default file of a command that did not start."""
+        """Remove the default file of a command that did not start or came to a good end; one that was asked for stays."""
         if self.path and not self._is_requested:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)

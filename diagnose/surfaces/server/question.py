@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from diagnose.phrases import Lang
 from diagnose.render.parts.strings import one_line
@@ -43,6 +44,14 @@ class Question:
         self.changes = {encodable(name): encodable(value) for name, value in self.changes.items()}
 
 
+class Field(NamedTuple):
+    """A question as a field of a form: `name` is what the form calls it; `words`: what it may be, where that is a fixed choice."""
+
+    name: str
+    text: str
+    words: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Answer:
     """The report as JSON (`data`) and, for people, `page` in the requested form; or `wrong`: the user's error as a sentence."""
@@ -50,6 +59,11 @@ class Answer:
     data: str = ""
     page: str = ""
     wrong: str = ""
+    #: Of a web page: its title, the name of the file that it is kept as, the plan as a diff, and fields for what is asked.
+    title: str = ""
+    stem: str = ""
+    patch: str = ""
+    asked: tuple[Field, ...] = ()
 
 
 def encodable(text: str) -> str:

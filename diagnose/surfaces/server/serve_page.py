@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,18 @@ from diagnose.surfaces.server.serve_requests import MAX_CONFIGS, MAX_WORD
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs what is wrong with a stranger's form
 
 MAX_FIELDS = 32
+#: How the fields begin that answer questions.
+SET = "set."
+#: What a visitor may try: a failure that the message alone explains.
+EXAMPLE = """\
+[rank0]:   File "train.py", line 88, in <module>
+[rank0]:     trainer.train()
+[rank0]:   File "/opt/venv/lib/python3.11/site-packages/torch/nn/functional.py", line 3104, in cross_entropy
+[rank0]:     return torch._C._nn.cross_entropy_loss(input, target, weight, _Reduction.get_enum(reduction), ignore_index, label_smoothing)
+[rank0]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 9.28 GiB. GPU 0 has a total capacity of 79.15 GiB of which 4.12 GiB \
+is free. Including non-PyTorch memory, this process has 75.02 GiB memory in use. \
+Of the allocated memory 71.30 GiB is allocated by PyTorch, and 2.20 GiB is reserved by PyTorch but unallocated.
+"""
 #: Characters of a field that are shown again beside an error.
 MAX_ECHO = 1 << 20
 
@@ -37,7 +50,9 @@ def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits:
 
     @app.get("/", include_in_schema=False)
     async def form(request: Request) -> Response:
-        return html_response("paste", request_language(request))
+        lang = request_language(request)
+        typed = {"log": EXAMPLE} if "example" in request.query_params else {}
+        return html_response("paste", lang, typed=typed)
 
     @app.get("/style.css", include_in_schema=False)
     async def sheet_of_the_form() -> Response:
@@ -54,7 +69,7 @@ def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits:
             reply: Answer = await ask(build_question(form_data, lang, redact, await read_files(form_data)))
         except RequestError as refusal:
             return form_with_error(refusal.status, refusal.detail(lang), lang, form_data)
-        return form_with_error(422, reply.wrong, lang, form_data) if reply.wrong else answer_response(reply, lang)
+        return form_with_error(422, reply.wrong, lang, form_data) if reply.wrong else answer_response(reply, lang, kept_fields(form_data))
 
 
 def request_language(request: Request) -> Lang:
@@ -117,9 +132,24 @@ def build_question(form: FormData, lang: Lang, redact: bool, uploaded: dict[str,
         model=field_text(form, "model") or None,
         gpu=field_text(form, "gpu")[:MAX_WORD] or None,
         gpus=int(number) if number else None,
+        set=stated(form),
         redact=redact and not field_text(form, "unmasked"),
         form="body",
     )
+
+
+def stated(form: FormData) -> dict[str, str]:
+    """The answers to questions: fields called set.FACT that were filled in."""
+    names = [name for name in form if name.startswith(SET)]
+    return {name.removeprefix(SET): value[:MAX_WORD] for name in names if (value := field_text(form, name))}
+
+
+def kept_fields(form: FormData) -> dict[str, str] | None:
+    """What was pasted, for a form that asks for more; None where files were chosen, which a page cannot send again, or the text is long."""
+    if any(isinstance(value, UploadFile) and value.filename for value in form.values()):
+        return None
+    typed = {name: value for name, value in form.items() if isinstance(value, str) and value.strip()}
+    return typed if sum(map(len, typed.values())) <= MAX_ECHO else None
 
 
 # -- pages
@@ -151,9 +181,15 @@ def form_with_error(status: int, detail: str, lang: Lang, form: FormData) -> Res
     return html_response("paste", lang, status, wrong=detail, typed=typed)
 
 
-def answer_response(answer: Answer, lang: Lang) -> Response:
-    """The answer as a page with its styles inline, so that it can be saved as one file."""
+def answer_response(answer: Answer, lang: Lang, kept: dict[str, str] | None = None) -> Response:
+    """The answer as a page with its styles inline, so that it can be saved as one file; with a form for what it asks, where what was
+    pasted (`kept`) can be sent again."""
     sheet = page_templates.asset(*SHEET, "pasted.css")
-    response = html_response("pasted", lang, answer=answer.page, sheet=sheet)
+    asked = [one for one in answer.asked if kept is not None and one.name not in kept]
+    patch = f"data:text/x-diff;base64,{b64encode(answer.patch.encode(errors='replace')).decode()}" if answer.patch else ""
+    response = html_response(
+        "pasted", lang, answer=answer.page, sheet=sheet, title=f"{answer.title} · oomdoctor", stem=answer.stem, patch=patch, asked=asked,
+        kept=kept or {},
+    )  # fmt: skip
     response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.csp_digest(sheet)}")
     return response

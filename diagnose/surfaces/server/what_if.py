@@ -1,28 +1,60 @@
-"""Compares the ledgers of a job with those of the same job after a change of knobs."""
+"""What turned knobs do to the ledgers of a job (`plan/outlook/turned_knobs`), role by role: for agents and for `oomdoctor what-if`."""
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.catalogue import card, card_names
 from diagnose.diagnosis import Diagnosis
+from diagnose.facts import FactBook, Value, require_declared, typed
 from diagnose.phrases import Lang, phrase
+from diagnose.plan.choose.advice import job_of
+from diagnose.plan.outlook.turned_knobs import CARD, Turned, Workbench
 from diagnose.plan.pricing import fit
+from diagnose.plan.remedies.remedy_rules import with_folders
 from diagnose.render.parts import words
 from diagnose.surfaces.server.question import Question
 from diagnose.surfaces.server.typed_answers import Figures, MomentChange, RoleChange, TermChange, WhatIf
+from diagnose.surfaces.terminal import console
 from diagnose.units import Size, show
 
 
-def compare_diagnoses(before: Diagnosis, after: Diagnosis, question: Question) -> WhatIf:
-    """Both diagnoses role by role; a side is None for a role that it lacks."""
-    old = {ledger.role: ledger for ledger in before.ledgers}
-    new = {ledger.role: ledger for ledger in after.ledgers}
+def bench(diagnosis: Diagnosis, folders: Sequence[Path] = ()) -> Workbench:
+    """The job of a diagnosis, ready to be turned; with the rules of `folders`."""
+    rules = with_folders(folders)[0] if folders else None
+    return Workbench(job_of(FactBook(diagnosis.facts), diagnosis.ledgers, diagnosis.judgement, diagnosis.documents, rules))
+
+
+def values(changes: Mapping[str, str]) -> dict[str, Value]:
+    """Changes as typed. Raises UserError for a name that nothing has, and a value that it cannot have."""
+    for name, text in changes.items():
+        if name == CARD and card(text) is None:
+            near = difflib.get_close_matches(text, card_names(), 3, 0.3)
+            raise console.trouble("takes_word", flag=name, words=", ".join(near or card_names()), text=repr(text))
+        if (allowed := require_declared(name).words) and text not in (*allowed, "unknown"):
+            raise console.trouble("takes_word", flag=name, words=", ".join(allowed), text=repr(text))
+    return {name: typed(name, text) for name, text in changes.items()}
+
+
+def compare(turned: Turned, diagnosis: Diagnosis, question: Question) -> WhatIf:
+    """A job before and after, role by role, with what is to be said of either."""
+    warnings = [notice.message.to(question.lang) for notice in diagnosis.notices if notice.level != "info"]
     return WhatIf(
         changes=dict(question.changes),
-        fits_before=before.fits,
-        fits_after=after.fits,
-        roles=[compare_roles(name, old.get(name), new.get(name), question.lang) for name in dict.fromkeys((*old, *new))],
-        notices=list(dict.fromkeys(notice.message.to(question.lang) for notice in after.notices if notice.level != "info")),
+        fits_before=turned.before.fits,
+        fits_after=turned.after.fits,
+        roles=roles(turned, question.lang),
+        notices=list(dict.fromkeys([*warnings, *(text.to(question.lang) for text in turned.contradictions)])),
     )
+
+
+def roles(turned: Turned, lang: Lang) -> list[RoleChange]:
+    """Each role before and after; a side is None for a role that it lacks."""
+    old, new = ({ledger.role: ledger for ledger in state.ledgers} for state in (turned.before, turned.after))
+    return [compare_roles(name, old.get(name), new.get(name), lang) for name in dict.fromkeys((*old, *new))]
 
 
 def compare_roles(name: str, before: Ledger | None, after: Ledger | None, lang: Lang) -> RoleChange:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -11,19 +10,22 @@ from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
+from diagnose.facts import declared
 from diagnose.inputs.pasted_page import is_config
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
+from diagnose.plan.remedies.remedy import Question as AskedQuestion
 from diagnose.render.data.part import mapping
 from diagnose.render.formats import RENDERERS
 from diagnose.render.markup import html
 from diagnose.render.markup.chat_within_limit import Platform, chat, dialect
-from diagnose.render.parts import redaction
+from diagnose.render.parts import advice_text, failure_text, redaction
+from diagnose.render.parts import words as words_of
 from diagnose.render.parts.view import View
 from diagnose.scan import memory_words
 from diagnose.scan.source import Source
 from diagnose.surfaces.server import what_if
-from diagnose.surfaces.server.question import Answer, Question, label
+from diagnose.surfaces.server.question import Answer, Field, Question, label
 from diagnose.surfaces.server.typed_answers import WhatIf
 
 #: The prefix of Question.form that asks for a chat message; the platform follows.
@@ -48,13 +50,32 @@ def answer_question(question: Question) -> Answer:
     except UserError as error:
         return Answer(wrong=error.to(question.lang))
     page = "" if question.form == "json" else render_page(diagnosis, question)
-    return Answer(data=report_json(diagnosis, question.lang), page=page)
+    data = report_json(diagnosis, question.lang)
+    if question.form != "body":
+        return Answer(data=data, page=page)
+    return Answer(
+        data=data,
+        page=page,
+        title=failure_text.banner(diagnosis, question.lang),
+        stem=failure_text.file_stem(diagnosis),
+        patch=advice_text.patch(diagnosis),
+        asked=tuple(form_field(asked, question.lang) for asked in diagnosis.outcome.questions),
+    )
 
 
-def diagnose_question(question: Question, changes: Mapping[str, str] | None = None, *, frontier: bool = True) -> Diagnosis:
+def form_field(asked: AskedQuestion, lang: Lang) -> Field:
+    """A question as a field: those of the form itself by their name, every other as a setting."""
+    option = asked.set.split()[0].removeprefix("--") if asked.set else ""
+    entry = declared(asked.fact)
+    words = entry.words if entry is not None else ()
+    switch = ("yes", "no") if entry is not None and entry.kind == "switch" else ()
+    text = words_of.question(asked.why.to(lang), asked.how.to(lang), lang)
+    return Field(option if option in ("model", "gpu", "gpus") else f"set.{asked.fact}", text, tuple(words or switch))
+
+
+def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis:
     """The diagnosis, with secrets masked if the question wants it. Raises UserError for an option without a meaning."""
-    values = {**question.set, **(changes or {})}
-    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": values}
+    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": question.set}
     configs = [
         ConfigSource(label(name, f"config-{number}"), data if isinstance(data, bytes) else data.encode(errors="replace"))
         for number, (name, data) in enumerate(question.configs, 1)
@@ -81,9 +102,9 @@ def render_page(diagnosis: Diagnosis, question: Question) -> str:
 
 def answer_what_if(question: Question) -> Answer:
     """The ledgers without and with the changes, role by role. Raises UserError for an unknown name or a value that it cannot have."""
-    before = diagnose_question(question, frontier=False)
-    after = diagnose_question(question, question.changes, frontier=False)
-    comparison = what_if.compare_diagnoses(before, after, question)
+    changes = what_if.values(question.changes)
+    diagnosis = diagnose_question(question, frontier=False)
+    comparison = what_if.compare(what_if.bench(diagnosis).turn(changes), diagnosis, question)
     data = json.dumps(mapping(comparison, WhatIf, question.lang), ensure_ascii=False)
     return Answer(data=data, page=what_if.summary_text(comparison, question.lang))
 
