@@ -1057,6 +1057,7 @@ class PhaseClause(Clause):
 
 class TriedClause(Clause):
     remedy: str
+    whole: bool = False
 
 
 class FactClause(Row):
