@@ -392,7 +392,9 @@ def helped_in(text: str) -> list[str]:
     parts = [part for part in _CONTRAST.split(text) if part and works.search(part) and not unless.search(part)]
     rules = (*table["tried"], *table["helped"])
     return [
-        str(rule["remedy"]) for rule in rules if any(_pattern(rule["says"]).search(part) for part in ((text,) if "whole" in rule else parts))
+        str(rule["remedy"])
+        for rule in rules
+        if any(_pattern(rule["says"]).search(part) for part in ((text,) if "whole" in rule else parts))
     ]
 
 
