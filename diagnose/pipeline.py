@@ -13,7 +13,7 @@ from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
 from diagnose.budget.attribution.failed_tensor import identity
-from diagnose.decide import judging, regime
+from diagnose.decide import hypotheses, judging, regime
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
@@ -161,6 +161,8 @@ def diagnose(
         verdict, tensor = snapshot_failure.compare_attribution(book, ledgers, event, root, attributions)
         diagnosis = replace(diagnosis, snapshot=replace(snapshot, verdict=verdict, tensor=tensor))
     judgement = judging.judge(book, rules, trial)
+    if event is not None and event.status in ("oom", "suspected"):
+        judgement = hypotheses.named(book, judgement)
     concerns_memory = event is None or event.status != "lookalike"  # remedies for memory do not cure a lookalike
     outcome = (
         plan.make(book, ledgers, judgement, settings.documents, trial, rules, identity=identity(attributions, book))

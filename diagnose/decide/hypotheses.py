@@ -1,6 +1,7 @@
 """How likely each cause is: its rate among labelled failures of the regime and phase, times the evidence (rules/hypotheses.yaml).
 
-It weighs remedies (diagnose/plan/choose/base_rates.py); which cause is named first is decided in competition.py.
+It weighs remedies (diagnose/plan/choose/base_rates.py). Which cause is named first is decided in competition.py; where no rule names one,
+the likeliest is named as possible.
 
 Probabilities are over what filled the memory: exactly one of the causes is taken to be true. Evidence adds in decibans.
 """
@@ -8,14 +9,19 @@ Probabilities are over what filled the memory: exactly one of the causes is take
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from diagnose import rule_files
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import Comparison, comparison_of, parse, to_data
-from diagnose.decide.verdict import Verdict
+from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.facts import FactBook
+from diagnose.phrases import phrase, same
+
+#: The name of the verdict that no rule gives.
+POSSIBLE = "likeliest"
 
 
 def probabilities(book: FactBook, verdicts: Iterable[Verdict]) -> dict[str, float]:
@@ -40,6 +46,32 @@ def probabilities(book: FactBook, verdicts: Iterable[Verdict]) -> dict[str, floa
         odds[cause] *= 10.0 ** (decibans / 10)
     whole = sum(odds.values())
     return {cause: share / whole for cause, share in sorted(odds.items(), key=lambda pair: (-pair[1], pair[0]))}
+
+
+def named(book: FactBook, judgement: Judgement) -> Judgement:
+    """The same where a cause leads, or calls for remedies of its own; else with the likeliest one as possible, if it is likelier than all
+    others together. What is said of a card whose content nobody knows is said of it, too. It calls for no remedy: those are weighed over
+    all causes."""
+    leading = [cause for cause in judgement.causes if not cause.also_true]
+    first = next(iter(leading), None)
+    if any(cause.cause != "unknown" or cause.remedies for cause in leading):
+        return judgement
+    cause, share = next(iter(probabilities(book, judgement.causes).items()), ("unknown", 0.0))
+    if cause == "unknown" or share < rule_files.table("hypotheses")["named"]:
+        return judgement
+    what, nothing = phrase(f"manual.cause_{cause}"), same("")
+    told = first.explanation if first is not None else phrase("judge.nothing_shows")
+    verdict = first or Verdict(POSSIBLE, cause, "possible", "", None, nothing, nothing, None, False, (), (), "")
+    verdict = replace(
+        verdict,
+        cause=cause,
+        outcome="possible",
+        title=phrase("judge.possible", what=what),
+        explanation=phrase("judge.speaks_most_for", told=told, what=what),
+        accounts_for=None,
+        share=None,
+    )
+    return replace(judgement, causes=(verdict, *(other for other in judgement.causes if other is not first)))
 
 
 def prior(book: FactBook) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What the judge says of a rule: fires, likely, unknown or quiet, and why."""
+"""What the judge says of a rule: fires, likely, unknown or quiet, and why; `possible` where no rule does (hypotheses.named)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from diagnose.facts import Witness
 from diagnose.phrases import Text
 from diagnose.units import Size
 
-Outcome = Literal["fires", "likely", "unknown", "quiet"]
+Outcome = Literal["fires", "likely", "possible", "unknown", "quiet"]
+Certainty = Literal["certain", "likely", "possible"]
 
 
 @dataclass(slots=True, repr=False)
@@ -36,6 +37,11 @@ class Verdict:
     put_right: Text | None = None  # which setting to put right, where a configuration is not in effect
     open: int = 0  # lines of the rule that are still unknown
     lacks: tuple[str, ...] = ()  # the facts that those lack, one of each line
+
+    @property
+    def certainty(self) -> Certainty:
+        """The word for how sure it is."""
+        return "certain" if self.outcome == "fires" else "possible" if self.outcome == "possible" else "likely"
 
 
 @dataclass(slots=True)

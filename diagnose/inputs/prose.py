@@ -429,8 +429,11 @@ def helped_in(text: str) -> list[str]:
         return []
     works, unless = _pattern(table["works"]), _pattern(table["works_unless"])
     parts = [part for part in _CONTRAST.split(text) if part and works.search(part) and not unless.search(part)]
+    rules = (*table["tried"], *table["helped"])
     return [
-        str(rule["remedy"]) for rule in (*table["tried"], *table["helped"]) if any(_pattern(rule["says"]).search(part) for part in parts)
+        str(rule["remedy"])
+        for rule in rules
+        if any(_pattern(rule["says"]).search(part) for part in ((text,) if "whole" in rule else parts))
     ]
 
 

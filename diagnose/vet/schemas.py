@@ -579,12 +579,15 @@ class Hypotheses(Row):
     """Evidence for and against each cause, in decibans: diagnose/decide/hypotheses.py."""
 
     rules: dict[str, int]
+    named: float
     pseudo: PriorPseudo
     of_estimate: list[Evidence]
     evidence: dict[str, list[Evidence]]
     own: list[str]
     large: list[str]
     small: list[str]
+    denoiser: list[str]
+    least_rows: list[str]
 
 
 class RegimeFrame(Row):
@@ -1061,6 +1064,7 @@ class PhaseClause(Clause):
 
 class TriedClause(Clause):
     remedy: str
+    whole: bool = False
 
 
 class FactClause(Row):

@@ -227,7 +227,7 @@ class CodeContext:
             by_model = _MODEL.search(ast.unparse(node.func)) is not None and not name[:1].isupper()
             if isinstance(node.func, ast.Name) and node.func.id in self._given_by_loops:  # one model of several
                 return False
-            return bool(node.args) and (by_model or (name in _MODEL_CALLS and isinstance(node.func, ast.Attribute)))
+            return bool(node.args or node.keywords) and (by_model or (name in _MODEL_CALLS and isinstance(node.func, ast.Attribute)))
         if not isinstance(node, (ast.Name, ast.Attribute)) or depth > _DEPTH:
             return False
         bound = self._last_value(node, line)

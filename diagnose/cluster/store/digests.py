@@ -139,7 +139,7 @@ def _cause(ruling: Ruling) -> Json:
     return {
         "cause": ruling.cause,
         "rule": ruling.rule,
-        "certainty": "certain" if ruling.outcome == "fires" else "likely",
+        "certainty": ruling.certainty,
         "also_true": ruling.also_true,
         "accounts_for": _bytes(ruling.accounts_for),
         "share": None if ruling.share is None else round(ruling.share, 4),

@@ -14,6 +14,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from diagnose import rule_files
+from diagnose.decide.hypotheses import POSSIBLE
+from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Frame
@@ -115,13 +117,18 @@ def is_one_mistake(failure_parts: Parts) -> bool:
 
 
 def cause(diagnosis: Diagnosis) -> str:
-    """The first cause; empty where none was found."""
-    return next((ruling.cause for ruling in diagnosis.judgement.causes), "")
+    """The first cause that a rule gives; empty where none does. What is only possible is unknown."""
+    first = first_cause(diagnosis)
+    return "" if first is None else "unknown" if first.outcome == "possible" else first.cause
+
+
+def first_cause(diagnosis: Diagnosis) -> Ruling | None:
+    return next((ruling for ruling in diagnosis.judgement.causes if ruling.rule != POSSIBLE), None)
 
 
 def rule(diagnosis: Diagnosis) -> str:
     """The rule of the first cause, if several mistakes have that cause; else empty."""
-    first = next(iter(diagnosis.judgement.causes), None)
+    first = first_cause(diagnosis)
     return first.rule if first is not None and first.cause in rule_files.table("fingerprint")["rules"] else ""
 
 

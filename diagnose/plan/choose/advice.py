@@ -177,7 +177,10 @@ def job_of(
     from diagnose.plan.edits import knob_edits
 
     known: dict[str, Value] = {
-        "cause.first": next((cause.cause for cause in judgement.causes if not cause.also_true and cause.cause != "unknown"), "none")
+        "cause.first": next(
+            (cause.cause for cause in judgement.causes if not cause.also_true and cause.cause != "unknown" and cause.outcome != "possible"),
+            "none",
+        )
     }
     if book.word("log.family") is None:
         known["log.on_card"] = True

@@ -10,6 +10,7 @@ from diagnose.decide import hypotheses
 from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.phrases import phrase, same
+from diagnose.plan.choose.relevance import several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
 #: Bytes below which a saving that the ledger knows is no advice.
@@ -122,8 +123,10 @@ def is_trifle(offer: Offer) -> bool:
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:
-    """Whether it helps at another phase than that of the failure, or answers something that evidence would have to show, and no rule for
-    this regime proposes it all the same."""
+    """Whether it helps at another phase than that of the failure, spreads the work over cards that nothing shows, or answers something that
+    evidence would have to show, and no rule for this regime proposes it all the same."""
+    if offer.id in vocabulary.having("over_cards") and not several(job):
+        return True
     phases = vocabulary.phases_of(offer.id) if job.trains else None
     if phases is not None and hypotheses.phase(job.book) not in phases:
         return True

@@ -200,7 +200,7 @@ class Budget(Part):
 class Cause(Part):
     id: str = at("cause")
     rule: str
-    certainty: Literal["certain", "likely"] = at(lambda ruling: "certain" if ruling.outcome == "fires" else "likely")
+    certainty: Literal["certain", "likely", "possible"]
     also_true: bool
     accounts_for: Size | None
     title: str

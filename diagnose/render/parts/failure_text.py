@@ -34,10 +34,10 @@ NEGLIGIBLE = 2**28
 
 
 def certainty(cause: Ruling, lang: Lang) -> str:
-    """The word for a cause's certainty: certain, likely, or also true."""
+    """The word for a cause's certainty: certain, likely, possible, or also true."""
     if cause.also_true:
         return word("also_true" if cause.outcome == "fires" else "also_likely", lang)
-    return word("certain" if cause.outcome == "fires" else "likely", lang)
+    return word(cause.certainty, lang)
 
 
 def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> str:
