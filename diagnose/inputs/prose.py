@@ -105,6 +105,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     facts: list[Fact] = []
     notices: list[Notice] = []
     event: Event | None = None
+    trains = False
     for log in logs:
         if log.input.bytes > LARGEST:
             continue
@@ -112,6 +113,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         if last:
             message = phrase("parse.prose_cut", name=log.input.name.replace("{", "("), line=last)
             notices.append(Notice("info", "prose_cut", message, Witness(log.input.name, last)))
+        trains = trains or any(_pattern(_table()["learns"]).search(sentence.text) for sentence in sentences)
         failure = _failure(log, sentences) if event is None and reading.root is None else None
         event = event or failure
         reading = _with_phase(reading, sentences)
@@ -125,13 +127,14 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         reading = replace(reading, events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):
-        facts = _of_engine(facts) if "rollout.engine" in names else _with_one_model(facts)
+        facts = _of_engine(facts) if "rollout.engine" in names else _with_one_model(facts, trains)
     facts, refuted = _without_refuted(facts, reading)
     return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
 
 
-def _with_one_model(facts: Iterable[Fact]) -> list[Fact]:
-    """The facts of a page that does not say what its job trains: the model it names is the job's where it names no other."""
+def _with_one_model(facts: Iterable[Fact], trains: bool) -> list[Fact]:
+    """The facts of a page that does not say how its job trains: the model it names is the job's where it names no other and nothing is
+    trained. What training takes differs sixteenfold between the ways to do it, so that the model alone says nothing there."""
     held = list(facts)
     named = {
         str(catalogue.model(path)) if catalogue.model(path) else path
@@ -139,7 +142,7 @@ def _with_one_model(facts: Iterable[Fact]) -> list[Fact]:
         if fact.name == "model.path"
         for path in [str(fact.value)]
     }
-    return held if len(named) == 1 else [_only_named(fact) for fact in held]
+    return held if len(named) == 1 and not trains else [_only_named(fact) for fact in held]
 
 
 def _of_engine(facts: Iterable[Fact]) -> list[Fact]:

@@ -27,6 +27,7 @@ NAMES = sorted(rule_files.table("frameworks"))
 FIELDS = {"key", "version", "since", "until", "values", "default", "if", "needs", "takes", "part", "times", "over", "auto", "within"}
 FIELDS |= {"always", "also", "bare", "cli", "code", "read_only", "own", "struct", "where", "entry", "wins", "fills", "source"}
 RESERVED = {
+    "stock_since",
     "extends",
     "version",
     "trainer",

@@ -40,8 +40,8 @@ def test_a_tensor_of_one_moment_tells_the_phase() -> None:
 
 
 def test_a_model_that_a_page_only_names_has_its_tensors_tried_and_no_budget_counted() -> None:
-    """A page that tells of no training and no engine: 8192 x 28672 x 2 bytes are 448.00 MiB."""
+    """A page that does not tell how it trains: 8192 x 28672 x 2 bytes are 448.00 MiB."""
     text = next(case["text"] for case in REQUESTS if case["report"] == "llama918")
-    diagnosis = explain(text)
+    diagnosis = explain(f"{text}\nI train it.\n")
     assert diagnosis.attributions[0].bytes == 8192 * 28672 * 2
     assert not any(fact.name.startswith(("ledger.", "model.layers")) for fact in diagnosis.facts)

@@ -125,7 +125,7 @@ def test_zstd_without_its_extra_is_one_sentence(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "compression", None)
     (tmp_path / "a.log.zst").write_bytes(b"\x28\xb5\x2f\xfd" + b"x" * 100)
-    with pytest.raises(UserError, match=r"a\.log\.zst: reading zstd needs an extra; pip install 'oomdoctor\[packed\]'"):
+    with pytest.raises(UserError, match=r"a\.log\.zst: reading zstd needs an extra; in the clone: pip install '\.\[packed\]'"):
         explain(tmp_path / "a.log.zst")
     report = told(tmp_path / "a.log.zst", LOG)
     assert report["verdict"]["status"] == "oom" and any("zstd" in line for line in sentences(report))
@@ -380,7 +380,7 @@ def test_an_object_is_read_through_its_store(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("s3://bucket/job.log", r"reading object stores needs an extra; pip install 'oomdoctor\[s3\]'"),
+        ("s3://bucket/job.log", r"reading object stores needs an extra; in the clone: pip install '\.\[s3\]'"),
         ("https://example.org/job.log", "this kind of address is not read; download the file"),
     ],
 )

@@ -38,6 +38,15 @@ def keys(files: Mapping[str, str], changes: Mapping[str, Value], **versions: str
     return None if edits is None else [f"{edit.key} {edit.to}".strip() for edit in edits]
 
 
+def doubt(files: Mapping[str, str], changes: Mapping[str, Value]) -> str:
+    """The phrase with which the edits of these knobs are said in words; "" where they are a patch."""
+    found = read(files)
+    book = FactBook(found.facts)
+    edits = knob_edits.edits(found.documents, book, changes)
+    assert edits
+    return _doubt(edits, found.documents, book)
+
+
 # -- the records
 
 
@@ -154,19 +163,19 @@ LIMITS = "      resources: {limits: {nvidia.com/gpu: 2}}\n"
         ("k.yml", f"kind: Pod\nspec:\n  containers:\n    - image: {VLLM}\n      args: [--model, a/b, --max-model-len, '64']\n{LIMITS}"),
     ],
 )  # fmt: skip
-def test_no_degree_is_higher_than_the_cards_that_are_visible(name: str, text: str) -> None:
-    assert keys({name: text}, {"rollout.tensor_parallel": 2}) == ["--tensor-parallel-size 2"]
-    assert keys({name: text}, {"rollout.tensor_parallel": 4}) is None
+def test_no_patch_asks_for_a_degree_higher_than_the_cards_that_are_visible(name: str, text: str) -> None:
+    assert doubt({name: text}, {"rollout.tensor_parallel": 2}) == ""
+    assert doubt({name: text}, {"rollout.tensor_parallel": 4}) == "plan.by_cards"
 
 
-def test_no_more_processes_are_started_than_cards_are_visible() -> None:
+def test_no_patch_starts_more_processes_than_cards_are_visible() -> None:
     line = "torchrun --nproc_per_node 2 train.py --output_dir o --save_strategy no --per_device_train_batch_size 8\n"
-    assert keys({"run.sh": line}, {"parallel.world": 4}) == ["--nproc_per_node 4"]
-    assert keys({"run.sh": f"CUDA_VISIBLE_DEVICES=0,1 {line}"}, {"parallel.world": 4}) is None
+    assert doubt({"run.sh": line}, {"parallel.world": 4}) == ""
+    assert doubt({"run.sh": f"CUDA_VISIBLE_DEVICES=0,1 {line}"}, {"parallel.world": 4}) == "plan.by_cards"
 
 
 @pytest.mark.parametrize(
-    ("text", "changes", "doubt"),
+    ("text", "changes", "phrase"),
     [
         ("python src/train_bash.py --config c --batch 8 --image_size 512\n", {"train.loss_kernel": "liger"}, "plan.by_script"),
         ("python src/train_bash.py --stage sft --do_train --quantize_unet\n", {"train.loss_kernel": "liger"}, ""),
@@ -174,11 +183,8 @@ def test_no_more_processes_are_started_than_cards_are_visible() -> None:
         ("accelerate launch --num_processes 4 t.py --x 1\n", {"fsdp.offload": True}, ""),
     ],
 )
-def test_what_another_program_or_an_unseen_file_may_refuse_is_doubted(text: str, changes: dict[str, Value], doubt: str) -> None:
-    found = read({"run.sh": text})
-    book = FactBook(found.facts)
-    edits = knob_edits.edits(found.documents, book, changes)
-    assert edits and _doubt(edits, found.documents, book) == doubt
+def test_what_another_program_or_an_unseen_file_may_refuse_is_doubted(text: str, changes: dict[str, Value], phrase: str) -> None:
+    assert doubt({"run.sh": text}, changes) == phrase
 
 
 def test_an_item_of_a_list_is_no_option() -> None:

@@ -47,7 +47,11 @@ RANKS = "".join(f"[rank{rank}]: torch.OutOfMemoryError: {torch(rank)}" for rank 
         (WARNED + torch(), "free, and the run went on after it.", "但任务并未因此终止"),
         (f"torch.OutOfMemoryError: {torch(free='42.00', middle=CAPPED)}", "though the process may take 36.00 GiB", "最多使用 36.00 GiB"),
         (RANKS, "GPUs 0, 1 and 2 ran out of memory", "GPU 0、1 和 2 显存不足"),
-        (CUPY, "8.00 GiB (8,589,934,592 bytes) requested, though the process may take 16.00 GiB", "申请 8.00 GiB（8,589,934,592 bytes）"),
+        (
+            CUPY,
+            "8.00 GiB (8,589,934,592 bytes) requested (one array of CuPy), though the process may take 16.00 GiB",
+            "申请 8.00 GiB（8,589,934,592 bytes）（一个 CuPy 数组）",
+        ),
         (RESERVE, "one request is larger than the addresses that an expandable segment reserves", "单次申请大于一个可扩展段"),
         (KILLED, "the process that was killed held 63.77 GiB.", "主机内存不足"),
         (OOMKILLED, "ran out of host RAM, under a limit of 64.00 GiB.", "（内存上限 64.00 GiB）"),

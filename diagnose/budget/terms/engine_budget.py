@@ -84,7 +84,7 @@ def _cards(job: Setup) -> int:
 
 def _rule(job: Setup) -> Mapping[str, Any]:
     engines: Mapping[str, Any] = table()["engines"]
-    return engines["sglang"] if job.book.word("rollout.engine") == "sglang" else engines["vllm"]  # type: ignore[no-any-return]
+    return engines.get(job.book.word("rollout.engine") or "", engines["vllm"])  # type: ignore[no-any-return]
 
 
 def weights(job: Setup, model: Model, word: str) -> Term:

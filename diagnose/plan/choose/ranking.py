@@ -19,17 +19,16 @@ AVOIDED = -1
 
 
 def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[Value] = (), helped: Collection[Value] = ()) -> list[Offer]:
-    """Best first, one for each word of the vocabulary: what lowers the tensor that failed, or is not judged by it, before what leaves it
-    as it is, a rule that is known to apply before one that may, what names the change, and the
-    line of it, before what only says what to do.
+    """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what lowers the tensor that
+    failed, what names the change, and the line of it, before what only says what to do.
     `doubted`: the ledger is of a configuration that is probably not what ran. `tried`: what did not help by the report's own words, which
     comes last. `helped`: what did, which comes first."""
     best: dict[str, Offer] = {}
     for offer in sorted(
         offers,
         key=lambda offer: (
-            offer.relief == 0,
             offer.presumed,
+            not offer.relief,
             not offer.changes,
             bool(offer.changes) and not told(offer),
             place(offer, doubted),

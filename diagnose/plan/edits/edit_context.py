@@ -107,7 +107,7 @@ class EditContext(NamedTuple):
 
     def write_value(self, document: Document, key: Key, value: Value, entry: Entry | None) -> str | None:
         """The value as text for this key in the form of the document; None where the key cannot express it."""
-        if value is None or self._is_beyond_cards(key, value):
+        if value is None or self._is_beyond_node(key, value):
             return None
         if document.form in ("shell", "command") and any(need.add for need in key.needs):
             return None  # an item of a list, which no option adds
@@ -132,18 +132,21 @@ class EditContext(NamedTuple):
         declaration = declared(key.knob)
         return spell(word, document.form, declaration.kind if declaration else "text", entry)
 
-    def _is_beyond_cards(self, key: Key, value: Value) -> bool:
-        """Whether more processes are asked of a node than it has cards, which no key of a launcher brings, or a degree is higher than
-        the number of cards that the program may see."""
-        if not isinstance(value, int):
+    def _is_beyond_node(self, key: Key, value: Value) -> bool:
+        """Whether more processes are asked of a node than it has cards: no key of a launcher brings these."""
+        if key.knob != "parallel.world" or not isinstance(value, int):
             return False
         nodes, now = self.book.count("parallel.nodes") or 1, self.book.count("parallel.world") or 1
+        return value > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
+
+    def is_beyond_visible(self, knob: str, written: str | None) -> bool:
+        """Whether a number of processes or a degree, as it would be written, is higher than that of the cards the program may see."""
         visible = self.book.count("run.cuda_devices")
         if visible is None and (shown := self.book.word("env.cuda_visible_devices")):
             visible = len(shown.split(","))
-        if key.knob in (*_DEGREES, "parallel.world") and visible is not None and value > visible * nodes and value > now:
-            return True
-        return key.knob == "parallel.world" and value > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
+        if knob not in (*_DEGREES, "parallel.world") or visible is None or not (written or "").isdigit():
+            return False
+        return int(written or 0) > max(visible * (self.book.count("parallel.nodes") or 1), self.book.count("parallel.world") or 1)
 
     def _hidden(self) -> int | None:
         shape = self.book.shape("model.shape")

@@ -41,15 +41,15 @@ def verified(
 
 
 def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook) -> str:
-    """The phrase for edits that add a key which the newest release that may be in use gave up, or an option that a script which was not
-    given may not take; empty without doubt."""
+    """The phrase for edits that add a key which the newest release that may be in use gave up, an option that a script which was not
+    given may not take, or more cards than the program may see; empty without doubt."""
     context = EditContext(tuple(documents), book, {})
     for edit in edits:
-        if edit.frm is not None or edit.to is None:
-            continue
         own = [document for document in documents if document.name == edit.target]
         found = [(document, keys) for document in own if (keys := framework_tables.table(document.framework).named(name_of(edit.key)))]
-        if not found or any(key.struct for key in found[0][1]):
+        if found and any(context.is_beyond_visible(key.knob, edit.to) for key in found[0][1]):
+            return "plan.by_cards"
+        if not found or edit.frm is not None or edit.to is None or any(key.struct for key in found[0][1]):
             continue
         document, keys = found[0]
         if all(context.is_given_up(document, key) for key in keys):
