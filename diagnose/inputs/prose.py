@@ -105,7 +105,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     facts: list[Fact] = []
     notices: list[Notice] = []
     event: Event | None = None
-    trains = False
+    trains = any(fact.name == "run.word" and "train" in str(fact.value).lower() for fact in reading.facts)
     for log in logs:
         if log.input.bytes > LARGEST:
             continue
