@@ -398,9 +398,9 @@ def swapped(edit: Edit) -> Edit:
 
 
 def rest(found: Settings, but: set[str | None]) -> dict[tuple[str, str], str]:
-    """What is written at each other key; blocks and calls left out."""
+    """What is written at each other key; blocks and calls left out, and the ends of continued lines, which are no part of a value."""
     return {
-        (document.framework, entry.key): entry.written
+        (document.framework, entry.key): entry.written.replace("\\\n", "")
         for document in found.documents
         for entry in document.entries
         if not any(key and (entry.key.startswith(key) or key.startswith(entry.key)) for key in but)
