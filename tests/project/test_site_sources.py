@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import yaml
 from checkout import ROOT
@@ -35,6 +37,14 @@ def test_no_source_of_the_site_names_another_host() -> None:
     """What a page loads is the site's own."""
     for file in (*(SITE / "assets").iterdir(), *(SITE / "templates").iterdir(), SITE / "mkdocs.yaml"):
         assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)\S+", file.read_text(encoding="utf-8")), file.name
+
+
+def test_the_job_of_a_page_loads_nothing_that_a_browser_lacks() -> None:
+    """Processes, sockets, threads and their clocks, and libraries that the engine leaves out: what reads snapshots once kept it from starting."""
+    code = "import sys; import diagnose.surfaces.playground.session; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    outside = ("diagnose.snapshot", "diagnose.cluster", "diagnose.live", "diagnose.vet", "pydantic", "typer", "subprocess", "socket")
+    assert not [name for name in done.stdout.split() if name.startswith(outside)]
 
 
 def test_packages_are_pinned_by_hash_and_no_registry_is_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.decide.verdict import Verdict as Ruling
@@ -11,7 +12,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import Lang
 from diagnose.plan.remedies.remedy import Edit, Remedy
-from diagnose.render.markup import bar_charts, facts_view, flame_graph, page_templates, step_chart
+from diagnose.render.markup import bar_charts, facts_view, page_templates, step_chart
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
 from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
@@ -20,6 +21,9 @@ from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.parts.wrapping import clip
 from diagnose.render.text import details
 from diagnose.version import __version__
+
+if TYPE_CHECKING:
+    from diagnose.render.markup.flame_graph import Flame
 
 #: The style of an answer.
 SHEET = ("tokens.css", "page.css")
@@ -162,7 +166,12 @@ class _Page:
         return titled_lists(self.diagnosis, self.lang)
 
     @cached_property
-    def flame(self) -> flame_graph.Flame | None:
+    def flame(self) -> Flame | None:
+        """The live memory of the snapshot, if there is one."""
+        if self.diagnosis.snapshot is None:
+            return None
+        from diagnose.render.markup import flame_graph  # few diagnoses have a snapshot, and the browser has none of what reads them
+
         return flame_graph.draw(self.diagnosis, self.lang)
 
     @cached_property
