@@ -40,7 +40,7 @@ def test_no_source_of_the_site_names_another_host() -> None:
 
 
 def test_the_job_of_a_page_loads_nothing_that_a_browser_lacks() -> None:
-    """Processes, sockets, threads and their clocks, and libraries that the engine leaves out: what reads snapshots once kept it from starting."""
+    """Processes, sockets, threads and their clocks, what the engine leaves out: a reader of snapshots once kept it from starting."""
     code = "import sys; import diagnose.surfaces.playground.session; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     outside = ("diagnose.snapshot", "diagnose.cluster", "diagnose.live", "diagnose.vet", "pydantic", "typer", "subprocess", "socket")
