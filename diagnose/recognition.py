@@ -21,8 +21,9 @@ ROLES = {"critic.model": "critic.shape", "reward.model": "reward.shape", "teache
 QUANTISED = (
     (re.compile(r"bnb[-_]4bit|4bit[-_]bnb|[-_]qnf4", re.IGNORECASE), "nf4"),
     (re.compile(r"(?:gptq|awq).{0,12}int8|[-_](?:bnb[-_])?8bit\b", re.IGNORECASE), "other"),
-    (re.compile(r"[-_](?:fp8|w8a8)\b", re.IGNORECASE), "fp8"),
-    (re.compile(r"[-_](?:gptq|int4)\b|[-_.]w4a16\b", re.IGNORECASE), "gptq"),
+    (re.compile(r"[-_]fp8\b|[-_.]w8a\d{1,2}\b", re.IGNORECASE), "fp8"),
+    (re.compile(r"[-_](?:nv|mx)fp4\b", re.IGNORECASE), "fp4"),
+    (re.compile(r"[-_](?:gptq|int4|4bit)\b|[-_.]w4a\d{1,2}\b", re.IGNORECASE), "gptq"),
     (re.compile(r"[-_]awq\b", re.IGNORECASE), "awq"),
 )
 #: Names of copies that somebody has turned into 16 bits.

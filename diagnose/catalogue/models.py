@@ -24,8 +24,8 @@ _SIZE = r"(?<![0-9.])(?<!-[AEae])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,2})?)([bBmM])(
 #: How many folders of a path, from its end, may name the model.
 _NEAREST_FOLDERS = 3
 _TUNING_SUFFIX = r"-(?:instruct|chat|it|base)$"
-#: What people leave out of a name that says enough without it: a release behind the size, a date, the experts of a named model.
-_RELEASE_SUFFIX = r"(?<=\db)-v\d(?:\.\d)?$|(?<=\db)-a\d{1,3}b$|-2[345]\d\d$|-\d{1,3}b-\d{1,3}e$"
+#: What people leave out of a name: behind the size a release, a date or the active part; sizes of a model with a name of its own.
+_RELEASE_SUFFIX = r"(?<=\db)-v\d(?:\.\d)?$|(?<=\db)-a\d{1,3}b$|(?<=\db)-2\d(?:0[1-9]|1[0-2])$|-\d{1,3}b-\d{1,3}e$"
 #: Suffixes that users append to the names of models they trained, with an optional number.
 _USER_SUFFIX = (
     r"-(?:(?:full-?|q?lora-?)?(?:sft|dpo|kto|orpo|ppo|grpo|rm|pt|ft)|q?lora|full|merged?|(?:fine-?)?tuned?|finetune|local|new|final)"
@@ -171,21 +171,28 @@ def _index() -> Any:
     return rule_files.kept("models.index", build_index, "models")
 
 
+def _alike(one: int, other: int) -> bool:
+    """Whether two numbers of parameters are those of one size of model: they differ by less than 3 %."""
+    return abs(one - other) < 0.03 * max(one, other)
+
+
 def build_index() -> dict[str, Any]:
     """Build the lookup tables, which are kept on disk. `names`: each unambiguous spelling -> its number in `entries`; `plain`: the same for
-    names with normalized separators; `short`: the first of each name without its release; `owners`: their organisations;
-    `entries`: JSON texts of an entry and its family's traits (texts, since only one of them is decoded);
+    names with normalized separators; `short`: names without their release, the first of several releases of one size; `owners`: their
+    organisations; `entries`: JSON texts of an entry and its family's traits (texts, since only one of them is decoded);
     `vocabularies`: vocabulary sizes by family."""
     exact: dict[str, int] = {}
     shortened: dict[str, int | None] = {}
     normalized: dict[str, int | None] = {}
-    short: dict[str, int] = {}
+    short: dict[str, int | None] = {}
     entries: list[str] = []
+    sizes: list[int] = []
     for table in rule_files.table("models").values():
         traits = {key: value for key, value in table.items() if key != "models"}
         for entry in table["models"]:
             number = len(entries)
             entries.append(json.dumps([entry, traits]))
+            sizes.append(entry["total_params"])
             for alias in (entry["id"], *entry["aliases"]):
                 exact.setdefault(alias.lower(), number)
                 for name in _without_endings(alias.lower().rpartition("/")[2]):
@@ -193,11 +200,14 @@ def build_index() -> dict[str, Any]:
                     spelling = _normalize_separators(name)
                     normalized[spelling] = number if normalized.get(spelling, number) == number else None
                     for unreleased in _without_endings(re.sub(_RELEASE_SUFFIX, "", name)):
-                        short.setdefault(_normalize_separators(unreleased), number)
+                        spelling = _normalize_separators(unreleased)
+                        first = short.setdefault(spelling, number)
+                        if first is not None and not _alike(sizes[first], entry["total_params"]):
+                            short[spelling] = None
     return {
         "names": {name: number for name, number in (shortened | exact).items() if number is not None},
         "plain": {name: number for name, number in normalized.items() if number is not None},
-        "short": short,
+        "short": {name: number for name, number in short.items() if number is not None},
         "owners": sorted({alias.lower().partition("/")[0] for alias in exact if "/" in alias}),
         "entries": entries,
         "vocabularies": {

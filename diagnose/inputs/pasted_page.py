@@ -92,7 +92,7 @@ _INTRODUCES = re.compile(
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
 #: Words that join others in a sentence: beside them, and without an option, the name of a program is no command.
 _JOINING = re.compile(
-    r"\s(?:on|with|and|for|is|the|when|fails?|crash\w{0,4}|using|my|runs?|but|of|in|after|works?|does|gives)(?=[\s:,.]|$)"
+    r"\s(?:on|with|and|for|is|the|when|fails?|crash\w{0,4}|using|my|runs?|but|of|in|after|works?|does|gives)(?=[\s:,.]|$)|[\u4e00-\u9fff]"
 )
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")

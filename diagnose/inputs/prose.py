@@ -105,7 +105,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     facts: list[Fact] = []
     notices: list[Notice] = []
     event: Event | None = None
-    trains = any(fact.name == "run.word" and "train" in str(fact.value).lower() for fact in reading.facts)
+    trains = False
     for log in logs:
         if log.input.bytes > LARGEST:
             continue
@@ -136,13 +136,9 @@ def _with_one_model(facts: Iterable[Fact], trains: bool) -> list[Fact]:
     """The facts of a page that does not say how its job trains: the model it names is the job's where it names no other and nothing is
     trained. What training takes differs sixteenfold between the ways to do it, so that the model alone says nothing there."""
     held = list(facts)
-    named = {
-        str(catalogue.model(path)) if catalogue.model(path) else path
-        for fact in held
-        if fact.name == "model.path"
-        for path in [str(fact.value)]
-    }
-    return held if len(named) == 1 and not trains else [_only_named(fact) for fact in held]
+    paths = {str(fact.value) for fact in held if fact.name == "model.path"}
+    is_one = len({catalogue.model(path) or path for path in paths}) == 1
+    return held if is_one and not trains else [_only_named(fact) for fact in held]
 
 
 def _of_engine(facts: Iterable[Fact]) -> list[Fact]:
@@ -670,13 +666,18 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
     """The facts that the log does not speak against, and notices about the others: a card of another capacity, states on the host
     where it is the optimizer that found no room on the card."""
     printed = {fact.name: fact for fact in reversed(reading.facts)}
-    against = {rule["fact"]: rule["against"] for rule in _table()["facts"] if "against" in rule}
+    rules = {rule["fact"]: rule for rule in _table()["facts"] if "against" in rule}
     kept: list[Fact] = []
     notices: list[Notice] = []
     for fact in facts:
         capacity = printed.get("log.capacity")
         refuting = next(
-            (printed[name] for name, word in against.get(fact.name, {}).items() if name in printed and printed[name].value == word), None
+            (
+                printed[name]
+                for name, word in rules.get(fact.name, {}).get("against", {}).items()
+                if name in printed and printed[name].value == word
+            ),
+            None,
         )
         if (
             fact.name == "hardware.gpu"
@@ -685,8 +686,11 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
             and not _prints(fact.value, capacity.value)
         ):
             refuting = capacity
+        said = rules.get(fact.name, {}).get("refuted")
         if refuting is None:
             kept.append(fact)
+        elif said:  # a cause rule tells it
+            kept.append(replace(fact, name=said, value=True))
         else:
             notices.append(_contradiction(fact, refuting))
     return kept, notices

@@ -1076,6 +1076,7 @@ class FactClause(Row):
     unless: str = ""
     nowhere: str = ""
     against: dict[str, str] = {}
+    refuted: str = ""
     spelled: dict[str, str] = {}
     k: int = 1
     weak: bool = False

@@ -45,3 +45,14 @@ def test_a_model_that_a_page_only_names_has_its_tensors_tried_and_no_budget_coun
     diagnosis = explain(f"{text}\nI train it.\n")
     assert diagnosis.attributions[0].bytes == 8192 * 28672 * 2
     assert not any(fact.name.startswith(("ledger.", "model.layers")) for fact in diagnosis.facts)
+
+
+def test_what_evaluation_keeps_does_not_shrink_with_the_rows_of_a_batch() -> None:
+    """All batches are kept: fewer rows in each leave as much. 8,192 x 256000 x 4 bytes are 7.81 GiB."""
+    trace = (
+        'File "/x/transformers/trainer_pt_utils.py", line 123, in nested_concat\n    return torch_pad_and_concatenate(tensors, new_tensors)'
+    )
+    message = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 7.81 GiB. GPU 0 has a total capacity of 23.64 GiB"
+    text = f"Traceback (most recent call last):\n  {trace}\n{message} of which 1.02 GiB is free.\n"
+    kept = explain(text, model="google/gemma-2-9b").attributions[0]
+    assert kept.key == "ledger.t_eval_logits" and set(kept.lowered_by) == {"eval.accumulation_steps", "train.max_seq_len"}

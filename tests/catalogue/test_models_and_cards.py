@@ -62,6 +62,12 @@ def test_a_file_is_named_after_its_family() -> None:
         ("/models/codellama_13b_sft_v3", "codellama/CodeLlama-13b-hf"),
         ("llama3_70b", "meta-llama/Meta-Llama-3-70B"),
         ("qwen-2.5-7b-instruct", "Qwen/Qwen2.5-7B"),
+        ("Mixtral-8x7B", "mistralai/Mixtral-8x7B-v0.1"),
+        ("mixtral 8x22b", "mistralai/Mixtral-8x22B-v0.1"),
+        ("qwen3-235b", "Qwen/Qwen3-235B-A22B"),
+        ("Llama-4-Scout", "meta-llama/Llama-4-Scout-17B-16E-Instruct"),
+        ("x/Qwen2.5-7B-Instruct-FP8-dynamic", "Qwen/Qwen2.5-7B"),
+        ("x/Qwen2.5-7B-Instruct-quantized.w4a16", "Qwen/Qwen2.5-7B"),
         ("Qwen2-7B-Instruct-dpo-lora-merged", "Qwen/Qwen2.5-7B"),
         ("/out/Qwen2-VL-7B-Instruct/v1-20250102-180445/checkpoint-3000-merged", "Qwen/Qwen2-VL-7B-Instruct"),
     ],
@@ -86,6 +92,9 @@ def test_a_path_or_a_copy_of_a_model_finds_it(path: str, entry: str) -> None:
         "checkpoint-500",
         "llama_70",
         "qwen-7b-and-sft",
+        "mixtral",
+        "mistral-small",
+        "Mistral-7B-v0.9",
     ],
 )
 def test_no_model_is_guessed(path: str) -> None:

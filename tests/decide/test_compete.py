@@ -63,6 +63,13 @@ def test_a_yielding_cause_goes_last_and_says_so() -> None:
     assert [(v.cause, v.also_true) for v in found] == [("optimizer_states", False), ("logits", True)]
 
 
+def test_a_certain_cause_is_told_by_its_likely_account() -> None:
+    """That host RAM ran out is certain, what filled it likely; an account that the rule does not yield to adds its remedies alone."""
+    rules = [verdict("killed", "host_ram"), verdict("weights", "host_ram", "likely", "87 GiB", remedies=("low_cpu_mem_usage",))]
+    told = [competition.ranked(rules, yields, None)[0] for yields in ({"killed": ("host_ram",)}, {})]
+    assert [(each.rule, each.outcome, each.title.en) for each in told] == [("weights", "fires", "weights"), ("killed", "fires", "killed")]
+
+
 def test_yielding_to_a_word_yields_to_every_rule_of_it() -> None:
     found = competition.ranked(
         [verdict("a", "config_not_effective"), verdict("b", "activations", accounts="61 GiB")], {"a": ("activations",)}, None

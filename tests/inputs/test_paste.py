@@ -104,6 +104,13 @@ def test_a_config_in_a_page_is_used_with_its_line(form: str, config: str, mark: 
     assert report["inputs"][0]["kind"] == "log" and len(report["inputs"]) == 2
 
 
+@for_each("title", ["vllm serve a/b-7b on 2x RTX 3090: no luck", "vllm serve a/b-7b 启动时显存不足"])
+def test_a_sentence_that_begins_with_a_program_is_no_command(title: str) -> None:
+    """It once took the place of the command in the fence below it."""
+    command = "vllm serve c/d-32b --tensor-parallel-size 2 --max-model-len 4096\n"
+    assert [text for _, text in found(f"{title}\n```\n{command}```\n")] == [command]
+
+
 def test_a_python_fence_is_used() -> None:
     assert found(f"My script:\n\n```python\n{PYTHON}```\n\n```\n{TRACE}```\n") == [("paste.txt#block-1", PYTHON)]
 
