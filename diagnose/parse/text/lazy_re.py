@@ -31,20 +31,37 @@ def finds(pattern: str, text: str) -> bool:
 
 @cache
 def _words(pattern: str) -> tuple[tuple[str, ...], ...]:
-    """For each alternative of a pattern the words outside of groups and classes, which stand in whatever it matches."""
-    if pattern.startswith("(?"):  # a flag: case may not matter
+    """For each way in which a pattern may match the words that stand in whatever it matches so; none where nothing is sure."""
+    if pattern.startswith("(?") and pattern[2] not in ":P<=!":  # a flag: case may not matter
         return ((),)
-    outside, depth = [], 0
-    for sign in _CLASS.sub(" ", _ESCAPED.sub(" ", pattern)):
-        depth += sign == "("
-        outside.append(" " if depth else sign)
-        depth -= sign == ")"
-    return tuple(tuple(_WORD.findall(part)) for part in _OPTIONAL.sub(" ", "".join(outside)).split("|"))
+    enclosing: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]], str]] = []
+    ways: list[tuple[str, ...]] = []  # those before the last bar
+    way: list[tuple[str, ...]] = [()]  # those since
+    parts = [(str(match.lastgroup), match[0]) for match in _PART.finditer(pattern)]
+    for (kind, part), (following, _) in zip(parts, [*parts[1:], ("end", "")], strict=False):
+        if kind == "letters":
+            word = part[:-1] if following == "optional" else part
+            way = [(*words, word) for words in way] if len(word) > 2 else way
+        elif kind == "bar":
+            ways, way = ways + way, [()]
+        elif kind == "opening":
+            enclosing.append((ways, way, part))
+            ways, way = [], [()]
+        elif kind == "closing":
+            inner = ways + way
+            ways, way, opening = enclosing.pop()
+            sure = following != "optional" and (opening in ("(", "(?:") or opening.endswith(">")) and all(inner)
+            way = [words + more for words in way for more in inner] if sure and len(way) * len(inner) <= _MANY else way
+    return tuple(ways + way)
 
 
-#: An escaped sign; a class of signs; what a quantifier makes optional; a word that is worth looking for.
-_ESCAPED, _CLASS = re.compile(r"\\."), re.compile(r"\[\^?\]?[^\]]*\]")
-_OPTIONAL, _WORD = re.compile(r".(?:[*?]|\{[^}]*\})"), re.compile(r"[A-Za-z_]{3,}")
+#: The parts of a pattern that tell its words: a class or an escaped sign, a group, a bar, what makes the part before it optional, letters.
+_PART = re.compile(
+    r"(?P<sign>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<opening>\((?:\?(?:P[<=]\w+>?|<?[=!]|[a-zA-Z-]*:))?)|(?P<closing>\))|(?P<bar>\|)"
+    r"|(?P<optional>[*?]|\{[^}]*\})|(?P<letters>[A-Za-z_]+)"
+)
+#: Ways of one pattern that are worth telling apart.
+_MANY = 48
 
 
 def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
