@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Attribution, Ledger
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
-@dataclass(slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The one-line answer. `event` indexes the root failure."""
 
     status: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -30,8 +29,7 @@ UNCONFIRMED: tuple[Origin, ...] = ("guessed",)
 MOST = 10**15
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Witness:
+class Witness(NamedTuple):
     """Where something is known from: a line of an input, a key of a file, or one of "catalogue", "default", "given", "derived" with an
     explaining text. `line` and `column` are 1-based; 0: none."""
 
@@ -42,8 +40,7 @@ class Witness:
     key: str = ""
 
 
-@dataclass(slots=True)
-class Fact:
+class Fact(NamedTuple):
     """A value with its origin and witness. `refines`: it replaces an earlier fact of the same origin (a card's key for its printed
     name)."""
 
@@ -63,8 +60,7 @@ class Notice(NamedTuple):
     witness: Witness | None = None
 
 
-@dataclass(slots=True)
-class Input:
+class Input(NamedTuple):
     """A file or text of the caller and its recognised kind: log, wandb, a kind of config, or unknown."""
 
     name: str

@@ -80,7 +80,7 @@ def read(
     from diagnose.inputs import pasted_page  # few logs bring configs: not loaded at start
 
     selected, notices = pasted_page.select_configs(configs, inputs.configs, reading)
-    return replace(reading, notices=(*reading.notices, *notices)), [*configs, *selected], inputs.errors
+    return reading._replace(notices=(*reading.notices, *notices)), [*configs, *selected], inputs.errors
 
 
 def check(
@@ -107,7 +107,7 @@ def check(
     limits = outlook(job_of(book, diagnosis.ledgers, diagnosis.judgement, diagnosis.documents, with_folders(rules)[0]))
     verdict = diagnosis.verdict
     if limits.contradictions:
-        verdict = replace(verdict, headline=contradiction_headline(limits.contradictions))
+        verdict = verdict._replace(headline=contradiction_headline(limits.contradictions))
     return replace(diagnosis, outlook=limits, verdict=verdict, notices=(*diagnosis.notices, *oddities(book)))
 
 
@@ -124,13 +124,13 @@ def diagnose(
     sources, config_errors = convert_each(as_config, list(configs))
     sources, record_inputs, dumps = job_reader.split_wandb(sources)
     book = FactBook(option_facts).learn(reading.facts)
-    settings = config_reader.read(sources, replace(reading, dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
+    settings = config_reader.read(sources, reading._replace(dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
     book.learn(settings.facts)
     book.learn(recognise(book))
     if any(fact.origin == "said" for fact in reading.facts):
         from diagnose.inputs import prose  # few inputs are pages: not loaded at start
 
-        reading = replace(reading, notices=(*reading.notices, *prose.contradictions(book)))
+        reading = reading._replace(notices=(*reading.notices, *prose.contradictions(book)))
 
     root = reading.root
     event = None if root is None else reading.events[root]
@@ -169,7 +169,7 @@ def diagnose(
         if concerns_memory
         else plan.Outcome()
     )
-    judgement = replace(judgement, faults=(*judgement.faults, *outcome.faults))
+    judgement = judgement._replace(faults=(*judgement.faults, *outcome.faults))
     rule_notices = (Notice("warning", "rule", phrase("judge.rule_sits_out", fault=fault)) for fault in judgement.faults)
     return replace(
         diagnosis,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from diagnose import catalogue
 from diagnose.adapters.documents.framework_of_command import StartedProgram, identify_programs
@@ -194,7 +193,7 @@ def _script_programs(document: OpenDocument, hint: str | None) -> list[StartedPr
     programs = identify_programs(document.launches, document.text, document.source.name, "shell", hint)
     if framework:
         programs = [
-            replace(start, table=framework_tables.table(framework))
+            start._replace(table=framework_tables.table(framework))
             if start.launch.flags and not start.launch.orphan and start.trains
             else start
             for start in programs

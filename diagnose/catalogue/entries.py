@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from diagnose.catalogue.parameter_count import Experts, Latent, Model, Recurrent, Uneven, Vision
@@ -68,8 +67,8 @@ def shape_of(entry: Mapping[str, Any], family: Mapping[str, Any]) -> Model:
     )
     shape = _stem(shape, entry)
     if "encoder_layers" in entry:
-        shape = replace(shape, source=_encoder(shape, entry))
-    return replace(shape, params=shape.counted)
+        shape = shape._replace(source=_encoder(shape, entry))
+    return shape._replace(params=shape.counted)
 
 
 def _stem(shape: Model, entry: Mapping[str, Any]) -> Model:
@@ -78,9 +77,9 @@ def _stem(shape: Model, entry: Mapping[str, Any]) -> Model:
     h, patch = shape.h, entry.get("patch_size", 0)
     count = entry.get("type_vocab_size", 0) * h
     if not patch:
-        return replace(shape, stem_params=count)
+        return shape._replace(stem_params=count)
     tokens = (entry["patches"] if "patches" in entry else (entry["image_size"] // patch) ** 2) + 1
-    return replace(shape, stem_params=h + 3 * patch * patch * h + h, positions=tokens, fixed=tokens)
+    return shape._replace(stem_params=h + 3 * patch * patch * h + h, positions=tokens, fixed=tokens)
 
 
 def _encoder(shape: Model, entry: Mapping[str, Any]) -> Model:
@@ -89,9 +88,9 @@ def _encoder(shape: Model, entry: Mapping[str, Any]) -> Model:
     h, mels = shape.h, entry.get("num_mel_bins", 0)
     convolutions = 3 * mels * h + h + 3 * h * h + h if mels else 0
     frames = entry.get("max_source_positions", 0)
-    encoder = replace(shape, L=entry["encoder_layers"], V=0, head_bias=False, head_dense=False, stem_params=convolutions, fixed=frames)
-    encoder = replace(encoder, positions=frames) if mels else encoder
-    return replace(encoder, params=encoder.counted)
+    encoder = shape._replace(L=entry["encoder_layers"], V=0, head_bias=False, head_dense=False, stem_params=convolutions, fixed=frames)
+    encoder = encoder._replace(positions=frames) if mels else encoder
+    return encoder._replace(params=encoder.counted)
 
 
 def _experts(moe: Mapping[str, Any]) -> Experts:

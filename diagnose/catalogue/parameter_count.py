@@ -105,8 +105,7 @@ class Uneven(NamedTuple):
         return *own, (True, True, wide - own_wide), (False, True, self.shared - wide + own_wide)
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Model:
+class Model(NamedTuple):
     """Dimensions of one model, letters as in docs/memory.md: h, f, L, a, kv, d, V.
 
     `norm_kind` is rms, rms_wide (product in fp32: Gemma, OLMo-2) or layernorm; `norm_vectors` how many vectors of width h

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from diagnose.decide.verdict import Verdict
 from diagnose.units import Size
@@ -28,7 +27,7 @@ def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]
     figures, or a host kill) the bytes alone rank. No weights: every step is one comparison.
     """
     speaking = [_hedged(verdict) for verdict in verdicts if verdict.outcome in _CERTAINTY]
-    standing = [replace(verdict, also_true=_set_aside(verdict, speaking, yields_to.get(verdict.rule, ()))) for verdict in speaking]
+    standing = [verdict._replace(also_true=_set_aside(verdict, speaking, yields_to.get(verdict.rule, ()))) for verdict in speaking]
     last = {verdict.rule for verdict in standing if ANYTHING in yields_to.get(verdict.rule, ())}
     if any(not verdict.also_true and verdict.rule not in last for verdict in standing):
         standing = [verdict for verdict in standing if verdict.rule not in last]
@@ -38,7 +37,7 @@ def ranked(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]]
 
 def _hedged(verdict: Verdict) -> Verdict:
     """An unnamed cause is at most likely: only what filled the memory is known, not why."""
-    return replace(verdict, outcome="likely") if verdict.cause == "unknown" else verdict
+    return verdict._replace(outcome="likely") if verdict.cause == "unknown" else verdict
 
 
 def _set_aside(verdict: Verdict, speaking: Sequence[Verdict], to: tuple[str, ...]) -> bool:
@@ -87,7 +86,7 @@ def _merged(verdicts: Sequence[Verdict], yields_to: Mapping[str, tuple[str, ...]
         if merged_verdict is None:
             merged[verdict.cause] = verdict
         elif not verdict.also_true and not merged_verdict.also_true and _gives_way(merged_verdict, verdict, yields_to):
-            merged[verdict.cause] = replace(_joined(verdict, merged_verdict), outcome=merged_verdict.outcome)
+            merged[verdict.cause] = _joined(verdict, merged_verdict)._replace(outcome=merged_verdict.outcome)
         else:
             merged[verdict.cause] = _joined(merged_verdict, verdict)
     return list(merged.values())
@@ -99,8 +98,7 @@ def _gives_way(general: Verdict, account: Verdict, yields_to: Mapping[str, tuple
 
 
 def _joined(best: Verdict, further: Verdict) -> Verdict:
-    return replace(
-        best,
+    return best._replace(
         accounts_for=best.accounts_for or further.accounts_for,
         share=best.share if best.accounts_for else further.share,
         evidence=tuple(dict.fromkeys(best.evidence + further.evidence)),

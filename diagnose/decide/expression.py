@@ -26,8 +26,7 @@ class Name(NamedTuple):
         return self.name
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Figure:
+class Figure(NamedTuple):
     """A constant as written: `kind` is size, number, version or word."""
 
     kind: Literal["size", "number", "version", "word"]

@@ -9,7 +9,6 @@ Probabilities are over what filled the memory: exactly one of the causes is take
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -62,8 +61,7 @@ def named(book: FactBook, judgement: Judgement) -> Judgement:
     what, nothing = phrase(f"manual.cause_{cause}"), same("")
     told = first.explanation if first is not None else phrase("judge.nothing_shows")
     verdict = first or Verdict(POSSIBLE, cause, "possible", "", None, nothing, nothing, None, False, (), (), "")
-    verdict = replace(
-        verdict,
+    verdict = verdict._replace(
         cause=cause,
         outcome="possible",
         title=phrase("judge.possible", what=what),
@@ -71,7 +69,7 @@ def named(book: FactBook, judgement: Judgement) -> Judgement:
         accounts_for=None,
         share=None,
     )
-    return replace(judgement, causes=(verdict, *(other for other in judgement.causes if other is not first)))
+    return judgement._replace(causes=(verdict, *(other for other in judgement.causes if other is not first)))
 
 
 def prior(book: FactBook) -> dict[str, float]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, Node, comparison_of, names, node_of, parse, parse_sum, to_data
@@ -21,8 +20,7 @@ Raw: TypeAlias = "Mapping[str, Any]"
 _SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "references")
 
 
-@dataclass(slots=True, repr=False)
-class Rule:
+class Rule(NamedTuple):
     """A cause: when it speaks, what it says, and what it makes beside the point."""
 
     id: str

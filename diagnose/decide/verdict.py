@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.facts import Witness
 from diagnose.phrases import Text
@@ -13,8 +12,7 @@ Outcome = Literal["fires", "likely", "possible", "unknown", "quiet"]
 Certainty = Literal["certain", "likely", "possible"]
 
 
-@dataclass(slots=True, repr=False)
-class Verdict:
+class Verdict(NamedTuple):
     """The outcome of one cause rule. `deciding`: the line of the rule that settled it; `missing`: the fact that would settle it (of a
     likely one the first that it presumes)."""
 
@@ -44,8 +42,7 @@ class Verdict:
         return "certain" if self.outcome == "fires" else "possible" if self.outcome == "possible" else "likely"
 
 
-@dataclass(slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """All verdicts; `causes` are those that fire or are likely, merged by cause, best first."""
 
     causes: tuple[Verdict, ...]

@@ -235,7 +235,7 @@ class JobInputs:
             reading = pasted_page.without_settings_of(configs, page.input.name, reading)
             self.configs += configs
         shown = [fact for page in pages for fact in pasted_code.facts(page)]
-        reading = replace(reading, facts=(*reading.facts, *shown)) if shown else reading
+        reading = reading._replace(facts=(*reading.facts, *shown)) if shown else reading
         return prose.read_prose(pages, reading, configured=bool(self.configs))
 
     # -- results
@@ -243,14 +243,13 @@ class JobInputs:
     def enrich(self, reading: Reading) -> Reading:
         """Add to a reading what wandb recorded, and the notices about the inputs."""
         if not self.records and not self.configs:
-            return replace(reading, notices=(*reading.notices, *self.notices))
+            return reading._replace(notices=(*reading.notices, *self.notices))
         from diagnose.inputs import wandb_files  # few jobs have records: not loaded at start
 
         self.configs, inputs, settings = split_wandb(self.configs)
         metadata = [wandb_files.read_metadata(record.name, record.data or b"") for record in self.records]
         dumps = [*settings, *(dump for _, _, dump in metadata if dump is not None)]
-        return replace(
-            reading,
+        return reading._replace(
             inputs=(*reading.inputs, *inputs, *(description for description, _, _ in metadata)),
             facts=(*reading.facts, *(fact for _, facts, _ in metadata for fact in facts)),
             dumps=(*reading.dumps, *wandb_files.merge_dumps(dumps)),

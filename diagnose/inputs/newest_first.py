@@ -31,7 +31,7 @@ def turned_round(scanned: Scanned) -> Scanned | None:
     if len(again.excerpts) != 1:
         return None
     excerpt = replace(again.excerpts[0], numbers=tuple(number + 1 for number in order))
-    facts = replace(scanned.input, notes=(*scanned.input.notes, "newest-first"))
+    facts = scanned.input._replace(notes=(*scanned.input.notes, "newest-first"))
     return replace(again, input=facts, excerpts=(excerpt,), label=scanned.label)
 
 

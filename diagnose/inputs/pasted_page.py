@@ -538,8 +538,7 @@ def without_settings_of(configs: Sequence[ConfigSource], page: str, reading: Rea
     def is_of_log(place: Witness) -> bool:
         return place.source != page or place.line not in lines
 
-    return replace(
-        reading,
+    return reading._replace(
         facts=tuple(fact for fact in reading.facts if is_of_log(fact.witness) or not require_declared(fact.name).is_knob),
         commands=tuple(command for command in reading.commands if is_of_log(command.witness)),
         dumps=tuple(dump for dump in reading.dumps if all(map(is_of_log, dump.lines[:1]))),

@@ -121,15 +121,15 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
             facts += facts_in(sentences, log.input.name)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
-        facts = [*(replace(fact, origin="said") if fact.origin == "log" else fact for fact in own), *facts]
+        facts = [*(fact._replace(origin="said") if fact.origin == "log" else fact for fact in own), *facts]
         if event.phase != "unknown":
             facts.append(Fact("log.loading", event.phase == "model_load", "said", event.evidence[0]))
-        reading = replace(reading, events=(*reading.events, event))
+        reading = reading._replace(events=(*reading.events, event))
     names = {fact.name for fact in (*reading.facts, *facts)}
     if not configured and names.isdisjoint(_table()["trains"]):
         facts = _of_engine(facts) if "rollout.engine" in names else _with_one_model(facts, trains)
     facts, refuted = _without_refuted(facts, reading)
-    return replace(reading, facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
+    return reading._replace(facts=(*reading.facts, *facts), notices=(*reading.notices, *notices, *refuted))
 
 
 def _with_one_model(facts: Iterable[Fact], trains: bool) -> list[Fact]:
@@ -144,13 +144,13 @@ def _with_one_model(facts: Iterable[Fact], trains: bool) -> list[Fact]:
 def _of_engine(facts: Iterable[Fact]) -> list[Fact]:
     """The facts of a page on an engine that trains nothing: its lengths and its parallelism are the engine's."""
     engine = _table()["settings"]["of_engine"]
-    return [replace(fact, name=engine.get(fact.name, fact.name)) for fact in facts]
+    return [fact._replace(name=engine.get(fact.name, fact.name)) for fact in facts]
 
 
 def _only_named(fact: Fact) -> Fact:
     """The fact; a model on a page that says of no training and of no engine what it does is only named: nothing is computed of it but
     which of its tensors the request is as large as."""
-    return replace(fact, name="report.model") if fact.name == "model.path" else fact
+    return fact._replace(name="report.model") if fact.name == "model.path" else fact
 
 
 # -- sentences
@@ -305,7 +305,7 @@ def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
     event = replace(reading.events[root], phase=phase)
     place = _witness(event.evidence[0].source, sentence)
     said = (Fact("log.phase", event.phase, "said", place), Fact("log.loading", event.phase == "model_load", "said", place))
-    return replace(reading, events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, *said))
+    return reading._replace(events=(*reading.events[:root], event, *reading.events[root + 1 :]), facts=(*reading.facts, *said))
 
 
 def says_failure(text: str) -> str:
@@ -398,7 +398,7 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             longest = max(agreeing, key=lambda claim: len(str(claim.value)))
             facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
             if (name, longest.value) == ("hardware.count", 1):
-                facts.append(replace(facts[-1], name="parallel.world"))
+                facts.append(facts[-1]._replace(name="parallel.world"))
     return facts
 
 
@@ -690,7 +690,7 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
         if refuting is None:
             kept.append(fact)
         elif said:  # a cause rule tells it
-            kept.append(replace(fact, name=said, value=True))
+            kept.append(fact._replace(name=said, value=True))
         else:
             notices.append(_contradiction(fact, refuting))
     return kept, notices

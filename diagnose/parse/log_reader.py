@@ -37,10 +37,10 @@ def read_logs(scanned: Sequence[Scanned], healthy: bool = True) -> Reading:
         since=state.since,
     )
     root = None if reading.root is None else reading.events[reading.root]
-    reading = replace(reading, notices=(*_notices(scanned, state.messages), *notices(state, root)))
+    reading = reading._replace(notices=(*_notices(scanned, state.messages), *notices(state, root)))
     looks = [Page(scan.input.name, sample, _process_of_path(scan)) for scan in scanned for sample in scan.samples]
     failed = (root, state.failure(root)) if root else None
-    return _with_step(replace(reading, facts=tuple(_without_duplicates(_facts(reading, failed, every, looks)))))
+    return _with_step(reading._replace(facts=tuple(_without_duplicates(_facts(reading, failed, every, looks)))))
 
 
 def _process_of_path(scan: Scanned) -> Prefix:
@@ -54,7 +54,7 @@ def _with_step(reading: Reading) -> Reading:
     if reading.root is None or not isinstance(step, int):
         return reading
     changed = [replace(event, step=step) if index == reading.root else event for index, event in enumerate(reading.events)]
-    return replace(reading, events=tuple(changed))
+    return reading._replace(events=tuple(changed))
 
 
 def _without_duplicates(facts: Iterable[Fact]) -> Iterator[Fact]:

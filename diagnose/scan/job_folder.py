@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -138,7 +137,7 @@ def assign_ranks(files: Mapping[str, tuple[Label, int | None]]) -> dict[str, Lab
         rank = files[path][1]
         if rank is None and len(nodes) == 1 and len(offsets) < 2:
             rank = local_rank + next(iter(offsets), 0)
-        labels[path] = replace(labels[path], rank=rank)
+        labels[path] = labels[path]._replace(rank=rank)
     return labels
 
 

@@ -9,7 +9,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
 from diagnose.errors import UserError, user_error
 
@@ -29,8 +29,7 @@ class Reader(Protocol):
         """Read into the target; returns the number of bytes, 0 at the end."""
 
 
-@dataclass(slots=True)
-class Label:
+class Label(NamedTuple):
     """The process that wrote a file, as the file's path names it; None or "" where unknown. Attempts count from 1."""
 
     rank: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from diagnose.decide.competition import ANYTHING, EVERYTHING
 from diagnose.decide.expression import Choices, Comparison, names
@@ -91,8 +91,8 @@ def instead(rule: Rule, part: str, index: int, lines: tuple[Comparison, ...]) ->
     conditions: tuple[Comparison, ...] = getattr(rule, part)
     changed = conditions[:index] + lines + conditions[index + 1 :]
     if part == "any":
-        return replace(rule, any=changed)
-    return replace(rule, all=changed) if part == "all" else replace(rule, none=changed)
+        return rule._replace(any=changed)
+    return rule._replace(all=changed) if part == "all" else rule._replace(none=changed)
 
 
 def place(paper: Paper, part: str, index: int) -> tuple[str | int, ...]:

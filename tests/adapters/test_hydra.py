@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from collected import for_each
@@ -152,7 +151,7 @@ def test_only_frameworks_that_resolve_references_have_them_resolved() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.text("${}ab:.,[]?'\\ 1", max_size=24)), max_size=6))
 def test_whatever_stands_there_is_read(pairs: list[tuple[str, str]]) -> None:
     """References are a small language written by strangers: nothing of it raises, nothing of it stays half replaced."""
-    leaves = tuple(replace(leaf_of(key, text), key=key) for key, text in pairs)
+    leaves = tuple(leaf_of(key, text)._replace(key=key) for key, text in pairs)
     part = Part("a.yaml", framework_tables.table("nemo_rl"), "yaml", "", leaves)
     (told,) = interpolate([part])
     for leaf in told.leaves:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from books import AXOLOTL_2143, CONFIG_INCOMPLETE, DEEPSEEK, LLAMAFACTORY_6800, OPENRLHF_392, OPENRLHF_964, TRL_3172, book
@@ -145,8 +144,8 @@ def test_more_layers_never_need_less(knobs: dict[str, Any]) -> None:
     facts = book(knobs)
     shape = facts.shape("model.shape")
     assert shape is not None
-    taller = replace(shape, L=shape.L + 4)
-    taller = replace(taller, params=taller.counted)
+    taller = shape._replace(L=shape.L + 4)
+    taller = taller._replace(params=taller.counted)
     assert peak(facts.changed({"model.shape": taller})) >= peak(facts)
 
 

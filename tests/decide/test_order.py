@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from cases import diagnosed, folders
@@ -34,7 +33,7 @@ def test_neither_order_nor_file_names_change_a_verdict(name: str, monkeypatch: p
         patch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (shuffled, list(faults)))
         assert told(judge(book), {}) == plain
     new = {rule.id: f"{999 - place:03d}" for place, rule in enumerate(sorted(ours, key=lambda rule: rule.id))}
-    renamed = [replace(rule, id=new[rule.id], yields_to=tuple(new.get(other, other) for other in rule.yields_to)) for rule in ours]
+    renamed = [rule._replace(id=new[rule.id], yields_to=tuple(new.get(other, other) for other in rule.yields_to)) for rule in ours]
     with monkeypatch.context() as patch:
         patch.setattr(rule_loader, "rules", lambda folders=(), *, trial=False: (renamed, list(faults)))
         assert told(judge(book), {name: rule for rule, name in new.items()}) == plain

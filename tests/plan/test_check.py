@@ -257,7 +257,7 @@ def test_every_moment_counts_not_only_the_largest() -> None:
     ledger = lora(1, 512, "A100-80GB").ledgers[0]
     assert fit.sits(ledger) == "yes"
     vague = next(moment for moment in ledger.moments if moment.name == "init")
-    wide = replace(vague, terms=(*vague.terms, replace(vague.terms[0], size=Size(0, 99 * GIB, 0))))
+    wide = replace(vague, terms=(*vague.terms, vague.terms[0]._replace(size=Size(0, 99 * GIB, 0))))
     assert fit.sits(replace(ledger, moments=(*ledger.moments, wide))) == "likely"
 
 

@@ -174,7 +174,7 @@ def test_an_unknown_value_gives_nothing_to_halve() -> None:
 def test_a_length_never_goes_below_the_image_tokens() -> None:
     """Two images of 768 x 768 pixels at 784 pixels per token are 1,505 tokens: 1536 is the least that holds them."""
     vision = Vision("qwen2_vl", 1280, 32, 5120, 16, 14, 784, 675_000_000)
-    shape = replace(known, vision=vision) if (known := model("Qwen/Qwen2.5-7B")) else None
+    shape = known._replace(vision=vision) if (known := model("Qwen/Qwen2.5-7B")) else None
     facts = job().changed({"model.shape": shape, "data.image_pixels": 589824, "data.images_per_sample": 2})
     choice = Choice("largest", step=512, least=512, most="50%")
     assert candidates("train.max_seq_len", choice, bench(facts)) == [2048, 1536]

@@ -33,7 +33,7 @@ def outcome(facts: FactBook, judgement: Judgement) -> Outcome:
 def test_a_release_known_to_be_bad_names_the_first_good_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command pins what cures; where the ledger does not depend on the release, the cause's bytes are what it takes away."""
     monkeypatch.setattr(special_remedies, "entries", lambda table: WASTEFUL.values())
-    verdict = replace(cause("software_bug", "upgrade_library"), rule="holds-everything-twice", accounts_for=Size.exactly(4 * GIB))
+    verdict = cause("software_bug", "upgrade_library")._replace(rule="holds-everything-twice", accounts_for=Size.exactly(4 * GIB))
     first = outcome(job(train__framework="openrlhf", version__openrlhf="0.7.0"), judged(verdict)).remedies[0]
     assert first.id == "upgrade_library"
     assert first.command is not None and first.command.en == "pip install 'openrlhf>=0.7.1'"
@@ -42,7 +42,7 @@ def test_a_release_known_to_be_bad_names_the_first_good_one(monkeypatch: pytest.
 
 def test_a_bad_release_that_is_only_also_true_does_not_lead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(special_remedies, "entries", lambda table: WASTEFUL.values())
-    bug = replace(cause("software_bug", "upgrade_library", also_true=True), rule="holds-everything-twice")
+    bug = cause("software_bug", "upgrade_library", also_true=True)._replace(rule="holds-everything-twice")
     found = outcome(job(), judged(cause("activations", "gradient_checkpointing"), bug))
     assert found.remedies[0].id == "gradient_checkpointing"
 

@@ -242,7 +242,7 @@ def test_two_commands_that_differ_in_words_beyond_the_edit_are_caught() -> None:
     text = f"{LORA}{KEY}: 8\nbf16: true\n"
     documents = read(text).documents
     entry = next(entry for entry in documents[0].entries if entry.key == KEY)
-    wrong = replace(documents[0], entries=(replace(entry, end=text.index("true"), written="8\nbf16: "),))
+    wrong = replace(documents[0], entries=(entry._replace(end=text.index("true"), written="8\nbf16: "),))
     assert not EditCheck([wrong]).passes([Edit("f", KEY, "8", "2")])
 
 
@@ -394,7 +394,7 @@ def is_value(found: Settings, edit: Edit) -> bool:
 
 
 def swapped(edit: Edit) -> Edit:
-    return replace(edit, frm=edit.to, to=edit.frm)
+    return edit._replace(frm=edit.to, to=edit.frm)
 
 
 def rest(found: Settings, but: set[str | None]) -> dict[tuple[str, str], str]:
@@ -430,6 +430,6 @@ def test_the_words_of_a_document_are_read_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(config_settings, "name_of", counted)
     lines = tuple(Entry(f"--option_{number}", "1", 0, 1, 1, 1) for number in range(300))
     document = Document("run.sh", "transformers", "shell", "", lines)
-    key = replace(next(key for key in framework_tables.table("transformers").keys), where={"option_7": ("1",)})
+    key = next(key for key in framework_tables.table("transformers").keys)._replace(where={"option_7": ("1",)})
     assert all(is_usable(document, key) for _ in lines)
     assert len(asked) == len(lines)

@@ -47,9 +47,9 @@ def saying(text: str) -> Diagnosis:
         env=(text,),
         edits=(Edit("qwen2vl_dpo.yaml", text, text, text), Edit(text, "key", "1", text)),
     )
-    outcome = replace(sample.outcome, remedies=(remedy, *sample.outcome.remedies[1:]))
+    outcome = sample.outcome._replace(remedies=(remedy, *sample.outcome.remedies[1:]))
     return replace(
-        sample, verdict=replace(sample.verdict, headline=same(text)), outcome=outcome, notices=(Notice("warning", "x", same(text)),)
+        sample, verdict=sample.verdict._replace(headline=same(text)), outcome=outcome, notices=(Notice("warning", "x", same(text)),)
     )
 
 
@@ -146,7 +146,7 @@ def test_every_term_shows_its_formula_and_both_of_its_ends(form: str) -> None:
     diagnosis = SAMPLES["dpo_logits"]()
     first, *others = diagnosis.ledgers
     moment, *later = first.moments
-    wide = replace(moment.terms[0], size=Size.between(2**30, 3 * 2**30, 2 * 2**30))
+    wide = moment.terms[0]._replace(size=Size.between(2**30, 3 * 2**30, 2 * 2**30))
     widened = replace(moment, terms=(wide, *moment.terms[1:]))
     diagnosis = replace(diagnosis, ledgers=(replace(first, moments=(widened, *later)), *others))
     text = re.sub(r"\s+", " ", unescape(RENDERERS[form](diagnosis, "en", View(budget=True))))

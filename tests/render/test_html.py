@@ -75,14 +75,14 @@ class Page(HTMLParser):
 def infected(text: str) -> Diagnosis:
     """A diagnosis in which every text that comes from outside says something hostile."""
     sample = SAMPLES["dpo_logits"]()
-    cause = replace(sample.judgement.causes[0], title=same(text), explanation=same(text), url=text, rule=text,
+    cause = sample.judgement.causes[0]._replace(title=same(text), explanation=same(text), url=text, rule=text,
                     evidence=(Witness(text, 3, 1, text), Witness("error.log", 84, 1, text)))  # fmt: skip
     remedy = replace(sample.outcome.remedies[0], title=same(text), references=(text,), url=text, command=same(text), env=(text,))
-    outcome = replace(sample.outcome, remedies=(remedy, *sample.outcome.remedies[1:]))
+    outcome = sample.outcome._replace(remedies=(remedy, *sample.outcome.remedies[1:]))
     return replace(
         sample,
-        verdict=replace(sample.verdict, headline=same(text)),
-        judgement=replace(sample.judgement, causes=(cause,)),
+        verdict=sample.verdict._replace(headline=same(text)),
+        judgement=sample.judgement._replace(causes=(cause,)),
         outcome=outcome,
         notices=(Notice("error", "config.x", same(text), Witness(text, 1, 1, text)),),
         events=(replace(sample.events[0], exception=text), *sample.events[1:]),

@@ -73,7 +73,7 @@ def test_masking_twice_changes_nothing_more() -> None:
 def test_a_host_that_the_log_names_is_masked_wherever_it_stands() -> None:
     sample = SAMPLES["lookalike"]()
     event = replace(sample.events[0], host="dgx07", exception="worker dgx07 died")
-    masked = redaction.mask_diagnosis(replace(sample, events=(event,), verdict=replace(sample.verdict, headline=same("dgx07 ran out"))))
+    masked = redaction.mask_diagnosis(replace(sample, events=(event,), verdict=sample.verdict._replace(headline=same("dgx07 ran out"))))
     assert masked.verdict.headline.en == "<host-1> ran out"
     assert masked.events[0].host == "<host-1>"
     assert masked.events[0].exception == "worker <host-1> died"

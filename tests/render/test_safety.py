@@ -85,7 +85,7 @@ def test_a_code_span_or_block_cannot_be_left() -> None:
 def test_any_text_can_be_a_headline(text: str) -> None:
     """Nothing that a log contains can raise out of a renderer."""
     sample = SAMPLES["host_kill"]()
-    hostile: Diagnosis = replace(sample, verdict=replace(sample.verdict, headline=same(text)))
+    hostile: Diagnosis = replace(sample, verdict=sample.verdict._replace(headline=same(text)))
     for form in RENDERERS.values():
         form(hostile, "en", View())
 

@@ -153,10 +153,10 @@ def test_no_failure_of_memory_is_no_result() -> None:
 def test_a_fingerprint_survives_lines_above_and_tells_causes_apart() -> None:
     sample = SAMPLES["dpo_logits"]()
     cause = sample.judgement.causes[0]
-    moved = replace(cause, evidence=tuple(replace(each, line=each.line + 7) for each in cause.evidence))
-    other = replace(cause, cause="activations")
+    moved = cause._replace(evidence=tuple(each._replace(line=each.line + 7) for each in cause.evidence))
+    other = cause._replace(cause="activations")
     prints = [
-        sarif(replace(sample, judgement=replace(sample.judgement, causes=(each,))))["results"][0]["partialFingerprints"][FINGERPRINT]
+        sarif(replace(sample, judgement=sample.judgement._replace(causes=(each,))))["results"][0]["partialFingerprints"][FINGERPRINT]
         for each in (cause, moved, other)
     ]
     assert prints[0] == prints[1] != prints[2]
@@ -176,7 +176,7 @@ def test_a_plan_that_replaces_values_is_a_fix() -> None:
     assert "fixes" not in sarif(sample)["results"][0]  # a variable is part of it
     assert sample.outcome.plan is not None
     plan = replace(sample.outcome.plan, env=())
-    (fix,) = sarif(replace(sample, outcome=replace(sample.outcome, plan=plan)))["results"][0]["fixes"]
+    (fix,) = sarif(replace(sample, outcome=sample.outcome._replace(plan=plan)))["results"][0]["fixes"]
     (change,) = fix["artifactChanges"]
     assert change["replacements"] == [
         {"deletedRegion": {"startLine": 1, "startColumn": 13, "endLine": 1, "endColumn": 17}, "insertedContent": {"text": "1536"}}
@@ -186,6 +186,6 @@ def test_a_plan_that_replaces_values_is_a_fix() -> None:
 @given(st.text(max_size=60), st.text(min_size=1, max_size=40))
 def test_any_text_and_any_name_make_valid_sarif(text: str, name: str) -> None:
     sample = SAMPLES["host_kill"]()
-    cause = [replace(each, title=same(f"x{text}"), evidence=(Witness(name, 1, 1, text),)) for each in sample.judgement.causes]
-    run = sarif(replace(sample, judgement=replace(sample.judgement, causes=tuple(cause))))
+    cause = [each._replace(title=same(f"x{text}"), evidence=(Witness(name, 1, 1, text),)) for each in sample.judgement.causes]
+    run = sarif(replace(sample, judgement=sample.judgement._replace(causes=tuple(cause))))
     assert all(not re.search(r"[\x00-\x08\x1b]", json.dumps(each, ensure_ascii=False)) for each in run["results"])

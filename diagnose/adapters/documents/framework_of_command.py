@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import YES, Places
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from diagnose.adapters.launch.launch_command import Launch
 
 
-@dataclass(slots=True)
-class StartedProgram:
+class StartedProgram(NamedTuple):
     """A launch and the table of the program that it starts (None: an unknown program)."""
 
     launch: Launch

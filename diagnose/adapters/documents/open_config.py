@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -167,7 +167,7 @@ def _read_notebook(source: ConfigSource, blank: Input, kind: str | None, text: s
 
     launches = tuple(notebooks.notebook_launches(text))
     commands = OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
-    code = replace(source, name=f"{source.name}#code")  # no file that a patch could change
+    code = source._replace(name=f"{source.name}#code")  # no file that a patch could change
     try:
         document = _read_script(code, blank, kind, notebooks.notebook_script(text))
     except Unreadable:
@@ -281,7 +281,7 @@ def _heredoc_config(source: ConfigSource, text: str, file: WrittenFile, place: P
         first, last = leaf.start - blank_lines, leaf.end - blank_lines
         start = chars.starts[first] if first < len(chars.starts) else file.end
         end = chars.ends[last - 1] if last > first else start
-        return replace(leaf, start=start - file.start, end=end - file.start, line=line, column=column, written=text[start:end])
+        return leaf._replace(start=start - file.start, end=end - file.start, line=line, column=column, written=text[start:end])
 
     leaves = () if not chars.starts else tuple(map(moved, document.leaves))
     document.leaves = leaves

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -33,8 +32,7 @@ def name_of(key: str) -> str:
 Shape = Literal["scalar", "list", "map", "flag", "null", "unsure"]
 
 
-@dataclass(slots=True)
-class Leaf:
+class Leaf(NamedTuple):
     """One key with its value as the framework reads it, always as text: the kind of the knob decides the type.
 
     `text` is None for null (an option's `none` stays a word) and for a value that cannot be known (`shape` tells which). `items` are

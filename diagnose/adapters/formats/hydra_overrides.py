@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import Leaf, Shape
 
@@ -51,7 +50,7 @@ def parse_override(leaf: Leaf) -> list[Leaf]:
             return [leaf]
     except _Malformed:
         return [leaf]
-    return [replace(leaves[0], written=leaf.written, start=leaf.start, end=leaf.end), *leaves[1:]]
+    return [leaves[0]._replace(written=leaf.written, start=leaf.start, end=leaf.end), *leaves[1:]]
 
 
 def _parse_value(cursor: _Cursor, leaf: Leaf, key: str, base: int | None, depth: int) -> Iterator[Leaf]:
@@ -104,7 +103,7 @@ def _parse_mapping(cursor: _Cursor, leaf: Leaf, key: str, base: int | None, dept
         name = _parse_quoted(cursor, cursor.peek()) if cursor.peek() in ("'", '"') else _parse_bare(cursor, stop=":")
         cursor.expect(":")
         leaves = list(_parse_value(cursor, leaf, f"{key}.{name}", base, depth + 1))
-        members += leaves if base is not None else [replace(member, text=None, shape="unsure") for member in leaves]
+        members += leaves if base is not None else [member._replace(text=None, shape="unsure") for member in leaves]
         if cursor.peek() != "}":
             cursor.expect(",")
     cursor.expect("}")

@@ -20,8 +20,7 @@ MAX_READ_BYTES = 10 * 2**20
 Form = Literal["yaml", "json", "toml", "shell", "python", "command", "dump"]
 
 
-@dataclass(slots=True)
-class ConfigSource:
+class ConfigSource(NamedTuple):
     """A config as given.
 
     `forced_kind` is the kind that the user names (None: detect). `folder` is where files named in the config may be looked up,
@@ -49,8 +48,7 @@ class ConfigSource:
             raise user_error("unreadable", where=str(path), why=error.strerror or str(error)) from error
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One key of a document, as an edit needs it.
 
     `key` is the path as the framework spells it (zero_optimization.stage, --zero_stage), `start:end` the offsets of the value as

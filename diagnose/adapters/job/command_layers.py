@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from diagnose.adapters.documents.framework_of_command import StartedProgram
@@ -81,7 +80,7 @@ def _option_leaf(flag: Flag, program: StartedProgram) -> Leaf:
     if flag.value.lower() in ("none", "null"):
         return Leaf(flag.key, flag.value, written, flag.start, flag.end, line, column, "null", used=flag.used)
     leaf = Leaf(flag.key, flag.value, written, flag.start, flag.end, line, column, used=flag.used)
-    return replace(leaf, shape="list", items=flag.items) if flag.items else leaf
+    return leaf._replace(shape="list", items=flag.items) if flag.items else leaf
 
 
 def environment_part(program: StartedProgram) -> Part | None:

@@ -56,7 +56,7 @@ def _placed(leaf: Leaf, written: Leaf | None) -> Leaf:
     if written is None:
         return leaf
     place = {"written": written.written, "start": written.start, "end": written.end, "line": written.line, "column": written.column}
-    return replace(leaf, **place)  # type: ignore[arg-type]
+    return leaf._replace(**place)  # type: ignore[arg-type]
 
 
 def trainer_parts(parts: Sequence[Part]) -> list[Part]:
@@ -89,7 +89,7 @@ def clear_deleted_keys(parts: Sequence[Part]) -> list[Part]:
 
 
 def _cleared(leaf: Leaf) -> Leaf:
-    return replace(leaf, text=None, shape="null", items=())
+    return leaf._replace(text=None, shape="null", items=())
 
 
 def file_references(part: Part) -> list[Leaf]:
@@ -112,7 +112,7 @@ def _with_known_name(leaf: Leaf) -> Leaf:
     """The leaf of a file in a folder that only the shell knows (`$HOME/x/zero3.json`) with the name of the file alone."""
     folder, slash, file = leaf.written.strip("\"'").rpartition("/")
     is_known = leaf.shape == "unsure" and slash and "$" in folder and "$" not in file and file.endswith(CONFIG_ENDINGS)
-    return replace(leaf, text=file, shape="scalar") if is_known else leaf
+    return leaf._replace(text=file, shape="scalar") if is_known else leaf
 
 
 # -- the `defaults:` of Hydra's and NeMo-RL's files

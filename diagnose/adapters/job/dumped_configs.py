@@ -71,10 +71,10 @@ def _fold_case(text: str | None) -> str | None:
 def _mark_unsure(part: Part, unsure: dict[str, Leaf]) -> Part:
     """Mark the unsure keys of the part, adding those that it lacks."""
     present = {leaf.key for leaf in part.leaves}
-    marked = tuple(replace(leaf, shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
+    marked = tuple(leaf._replace(shape="unsure") if leaf.key in unsure and leaf.shape != "map" else leaf for leaf in part.leaves)
     first = part.leaves[0]
     absent = tuple(
-        replace(leaf, shape="unsure", line=first.line, column=first.column)
+        leaf._replace(shape="unsure", line=first.line, column=first.column)
         for key, leaf in unsure.items()
         if key not in present and leaf.shape != "map"
     )
@@ -92,7 +92,7 @@ def _parts_of_dump(dump: Dump, hint: str | None) -> Iterator[Part]:
     yield _part(dump, tab, leaves, whole=tab.dumps_whole)
     nested = [leaf for leaf in leaves if leaf.key.startswith("deepspeed.")]
     if nested and tab.role != "engine":
-        inner = [replace(leaf, key=leaf.key.removeprefix("deepspeed.")) for leaf in nested]
+        inner = [leaf._replace(key=leaf.key.removeprefix("deepspeed.")) for leaf in nested]
         yield _part(dump, framework_tables.table(framework_tables.of_role("engine")), inner, whole=False)
 
 
@@ -122,7 +122,7 @@ def _leaves(dump: Dump) -> list[Leaf]:
     if dump.form == "values":
         return reader.bracket_leaves()
     rows = reader.row_leaves()
-    return [replace(leaf, key=_json_key(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
+    return [leaf._replace(key=_json_key(leaf.key)) for leaf in rows] if dump.framework == framework_tables.of_role("engine") else rows
 
 
 def _json_key(key: str) -> str:

@@ -50,7 +50,7 @@ def with_script_frameworks(programs: Sequence[StartedProgram], documents: Sequen
         script = scripts.get(base_name(start.launch.program))
         parses = script is not None and script.script is not None and script.script.asks
         result.append(
-            replace(start, runs=script.kind, table=framework_tables.table(script.kind) if parses else start.table)
+            start._replace(runs=script.kind, table=framework_tables.table(script.kind) if parses else start.table)
             if script is not None
             else start
         )
@@ -68,4 +68,4 @@ def _with_framework(document: OpenDocument, taker: str) -> OpenDocument:
     if not taker or document.kind == taker or document.form not in _FORMS or is_other_kind or document.source.forced_kind:
         return document
     notices = tuple(notice for notice in document.notices if notice.code != "config.unknown_kind")
-    return replace(document, kind=taker, input=replace(document.input, kind=taker), notices=notices)
+    return replace(document, kind=taker, input=document.input._replace(kind=taker), notices=notices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -231,7 +231,7 @@ def _overrides(leaf: Leaf, start: StartedProgram) -> Iterator[Leaf]:
     words = list(_SETTING.finditer(leaf.written)) if leaf.key.startswith("-") else []
     own = leaf.written[: words[0].start()].rstrip() if words else leaf.written
     if own or not words:
-        yield replace(leaf, text=own, written=own, end=leaf.start + len(own), shape="scalar", items=()) if words else leaf
+        yield leaf._replace(text=own, written=own, end=leaf.start + len(own), shape="scalar", items=()) if words else leaf
     for word in words:
         first, last = leaf.start + word.start(2), leaf.start + word.end(2)
         yield Leaf(word[1], word[2].strip("\"'"), word[2], first, last, *start.place(first))

@@ -85,19 +85,19 @@ class _Resolver:
         if leaf.shape == "list" and any("${" in item for item in leaf.items):
             items = [self._said(item, leaf) for item in leaf.items]
             if any(item is None for item in items):
-                return replace(leaf, shape="unsure", items=())
-            return replace(leaf, items=tuple(item for item in items if item is not None))
+                return leaf._replace(shape="unsure", items=())
+            return leaf._replace(items=tuple(item for item in items if item is not None))
         if leaf.shape == "scalar" and leaf.text == "???":  # OmegaConf's mark for a mandatory value set elsewhere
-            return replace(leaf, text=None, shape="unsure")
+            return leaf._replace(text=None, shape="unsure")
         if leaf.shape != "scalar" or "${" not in (leaf.text or ""):
             return leaf
         try:
             value = self._text(leaf.text or "", name_of(leaf.key), 0)
         except _Unknown:
-            return replace(leaf, text=None, shape="unsure")
+            return leaf._replace(text=None, shape="unsure")
         if isinstance(value, Leaf):
-            return replace(value, key=leaf.key, written=leaf.written, start=leaf.start, end=leaf.end, line=leaf.line, column=leaf.column)
-        return replace(leaf, text=value, shape="null" if value is None else "scalar")
+            return value._replace(key=leaf.key, written=leaf.written, start=leaf.start, end=leaf.end, line=leaf.line, column=leaf.column)
+        return leaf._replace(text=value, shape="null" if value is None else "scalar")
 
     def _said(self, item: str, leaf: Leaf) -> str | None:
         try:
@@ -118,7 +118,7 @@ class _Resolver:
             self._copied -= 1
             key = f"{name_of(leaf.key)}{name_of(child.key).removeprefix(target)}"
             if self._copied > 0 and key not in self._held:
-                yield replace(self.leaf(child), key=key)
+                yield self.leaf(child)._replace(key=key)
 
     # -- text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
@@ -183,7 +182,7 @@ def code_facts(documents: Iterable[OpenDocument], reading: Reading) -> Iterator[
     for frame in frames:
         place = event.evidence[0] if event is not None and event.evidence else Witness(frame.file, frame.line)
         for fact in code_patterns.facts(frame.statement, frame.file, frame.line, "log"):
-            yield replace(fact, witness=replace(place, text=frame.statement))
+            yield fact._replace(witness=place._replace(text=frame.statement))
 
 
 def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProgram], parts: Iterable[Part]) -> Iterator[Fact]:

@@ -54,16 +54,16 @@ def _with_flag_value(leaf: Leaf, flag: Flag) -> Leaf:
     if not flag.sure:
         return _unsure(leaf)
     if flag.value is None:  # a bare switch inverts its default
-        return replace(
-            leaf, text="False" if leaf.text == "True" else "True", shape=leaf.shape if leaf.shape == "map" else "scalar", option=""
+        return leaf._replace(
+            text="False" if leaf.text == "True" else "True", shape=leaf.shape if leaf.shape == "map" else "scalar", option=""
         )
     if leaf.shape == "map":
-        return replace(leaf, text=str(flag.value.lower() in YES), option="")
-    return replace(leaf, text=flag.value, shape="list" if flag.items else "scalar", items=flag.items, option="")
+        return leaf._replace(text=str(flag.value.lower() in YES), option="")
+    return leaf._replace(text=flag.value, shape="list" if flag.items else "scalar", items=flag.items, option="")
 
 
 def _unsure(leaf: Leaf) -> Leaf:
-    return replace(leaf, text=None, shape="unsure", items=(), option="")
+    return leaf._replace(text=None, shape="unsure", items=(), option="")
 
 
 def _witness(flag: Flag, start: StartedProgram) -> Witness:

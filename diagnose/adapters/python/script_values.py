@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from diagnose.adapters.formats.config_value import MAX_DEPTH, MAX_LEAVES, Leaf, Places, Unreadable
 from diagnose.adapters.python.script_calls import callee_name, literal_value, scalar_text
@@ -119,14 +119,14 @@ class LeafCollector:
         leaf = Leaf(key, None, self.text[start:end], start, end, line, column, "unsure", option=option)
         text = scalar_text(value)
         if isinstance(value, ast.Constant) and value.value is None:
-            self._add_leaf(replace(leaf, shape="null"), override)
+            self._add_leaf(leaf._replace(shape="null"), override)
         elif text is not None:
-            self._add_leaf(replace(leaf, text=text, shape="scalar"), override)
+            self._add_leaf(leaf._replace(text=text, shape="scalar"), override)
         elif isinstance(value, (ast.List, ast.Tuple, ast.Set)):
             items = tuple(item for item in (scalar_text(part) for part in value.elts) if item is not None)
-            self._add_leaf(replace(leaf, shape="list", items=items), override)
+            self._add_leaf(leaf._replace(shape="list", items=items), override)
         elif isinstance(value, ast.Dict) or (isinstance(value, ast.Call) and callee_name(value.func) == "dict"):
-            self._add_leaf(replace(leaf, shape="map"), override)
+            self._add_leaf(leaf._replace(shape="map"), override)
             if (mapping := literal_value(value)) is not None:
                 self.script.literals[key] = mapping
             self._add_mapping(value, f"{key}.")
@@ -144,7 +144,7 @@ class LeafCollector:
     def _mark_unsure(self, key: str) -> None:
         """Make the value of a key unknown, because the script may set it otherwise as well."""
         position = self._positions[key]
-        self.script.leaves[position] = replace(self.script.leaves[position], text=None, shape="unsure", items=())
+        self.script.leaves[position] = self.script.leaves[position]._replace(text=None, shape="unsure", items=())
 
     def _add_call(self, call: ast.Call, key: str, *, call_inside: bool = False, switch: Resolution | None = None) -> None:
         """Add the call itself, to which an edit can add a keyword. `switch` is the script's own boolean that it depends on."""

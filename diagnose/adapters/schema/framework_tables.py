@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from typing import Any, Literal
@@ -281,7 +280,7 @@ def _dated_keys(lines: Iterable[Mapping[str, str]]) -> dict[str, ReleaseSpan]:
 def _with_readers(key: Key, readers: Mapping[str, Sequence[str]]) -> Key:
     """Add the entry points that `read_by` lists for keys of this pattern."""
     patterns = next((words for pattern, words in readers.items() if fnmatchcase(key.key, pattern)), ()) if key.key and not key.entry else ()
-    return replace(key, entry=tuple(patterns)) if patterns else key
+    return key._replace(entry=tuple(patterns)) if patterns else key
 
 
 def factors(written: str) -> list[tuple[str, int | None]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -253,7 +253,7 @@ def _positive(leaf: Leaf) -> Leaf:
     opposite = {"true": "false", "false": "true"}.get((leaf.text or "").lower())
     if negation not in _lexicon()["negations"] or not words or opposite is None:
         return leaf
-    return replace(leaf, key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
+    return leaf._replace(key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
 
 
 def _alternatives(leaves: Sequence[Leaf]) -> Collection[str]:
@@ -290,7 +290,7 @@ def _switches(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
             seen.add(block)
             outer, _, name = block.rpartition(".")
             if name in _lexicon()["switches"] and keys.isdisjoint(f"{block}.{key}" for key in _lexicon()["containers"]):
-                yield replace(leaf, key=block, text="true", written="", end=leaf.start, shape="scalar", items=())
+                yield leaf._replace(key=block, text="true", written="", end=leaf.start, shape="scalar", items=())
             block = outer
 
 
@@ -383,7 +383,7 @@ def _counted(leaf: Leaf) -> Leaf:
     items = leaf.items or [item for item in (leaf.text or "").strip("[]() ").split(",") if item.strip()]
     is_list = leaf.shape == "list" or len(items) > 1
     counts = is_list and all(_INTEGER.fullmatch(item.strip()) for item in items)
-    return replace(leaf, shape="scalar" if counts else "unsure", text=str(len(items)), items=())
+    return leaf._replace(shape="scalar" if counts else "unsure", text=str(len(items)), items=())
 
 
 def _decided(candidates: Iterable[_Candidate]) -> Guesses:
@@ -480,7 +480,7 @@ class LexiconTable(Table):
         spellings = _spelled(name).spellings
         by_spelling = (row for spelling in spellings for row in _rows().get(spelling, ()))
         return [
-            replace(row.key, key=name) for row in by_spelling if knob in (row.key.knob, row.raw.get("evaluation"), row.raw.get("smaller"))
+            row.key._replace(key=name) for row in by_spelling if knob in (row.key.knob, row.raw.get("evaluation"), row.raw.get("smaller"))
         ]
 
 

@@ -29,8 +29,7 @@ class Constraint(NamedTuple):
     given: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, repr=False)
-class Key:
+class Key(NamedTuple):
     """A key that sets a knob, or with an empty `key` the knob's default.
 
     `releases` are those of the framework that have it. `values` maps what is written to what it

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -101,7 +100,7 @@ def largest_number(leaf: Leaf) -> Leaf:
     numbers = [text for text in texts if text]
     if leaf.shape not in ("scalar", "list") or not numbers or not all(_INTEGER.fullmatch(text) for text in numbers):
         return leaf
-    return replace(leaf, shape="scalar", text=str(max(int(float(text)) for text in numbers)), items=())
+    return leaf._replace(shape="scalar", text=str(max(int(float(text)) for text in numbers)), items=())
 
 
 def _first_word_meaning(key: Key, leaf: Leaf) -> Value | object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import Leaf, name_of
@@ -28,7 +27,7 @@ def _accepts(key: Key, leaf: Leaf) -> bool:
     """Whether the entry accepts the value by name; the wildcard does not count."""
     named = {word: means for word, means in (key.values or {}).items() if word != "*"}
     try:
-        meaning(key if key.values is None else replace(key, values=named), leaf)
+        meaning(key if key.values is None else key._replace(values=named), leaf)
     except ValueError:
         return False
     return True

@@ -212,7 +212,7 @@ def _match_round(trial: Trial, number: int, request: Query) -> list[Candidate]:
     half the element width prints alike."""
     numbers = trial.rounds[number]
     matches = [
-        replace(candidate, round=number)
+        candidate._replace(round=number)
         for tensor in trial.tensors
         if number < trial.guessed or (tensor.solve and request.fits(tensor))
         for candidate in match_exactly(tensor, numbers, request)
@@ -221,7 +221,7 @@ def _match_round(trial: Trial, number: int, request: Query) -> list[Candidate]:
     if number < trial.guessed:
         return matches
     tokens = int(numbers["T"])  # type: ignore[arg-type]
-    return [replace(candidate, solved=True, free=True, span=(tokens, tokens)) for candidate in matches if not candidate.against]
+    return [candidate._replace(solved=True, free=True, span=(tokens, tokens)) for candidate in matches if not candidate.against]
 
 
 def _failed_job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
@@ -343,10 +343,10 @@ def _other_vocabularies(candidates: list[Candidate], job: Setup, request: Query)
         others = [
             candidate
             for symbols in best.tensor.bytes
-            for candidate in match_exactly(replace(best.tensor, bytes=(symbols,)), values, request)
+            for candidate in match_exactly(best.tensor._replace(bytes=(symbols,)), values, request)
         ]
         kin += sorted(others, key=lambda candidate: -candidate.bytes)[:1]
-    return [replace(candidate, vocabulary=int(candidate.values["V"]), solved=best.solved) for candidate in kin]  # type: ignore[arg-type]
+    return [candidate._replace(vocabulary=int(candidate.values["V"]), solved=best.solved) for candidate in kin]  # type: ignore[arg-type]
 
 
 def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Query) -> list[Candidate]:
@@ -364,7 +364,7 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
             rows = int(best.values["B"])  # type: ignore[arg-type]
             values: dict[str, Number] = {**best.values, "s": twin_length, "T": rows * twin_length}
             span = (rows * twin_length, rows * twin_length)
-            twins += [replace(candidate, solved=True, free=True, span=span) for candidate in match_exactly(tensor, values, request)][:1]
+            twins += [candidate._replace(solved=True, free=True, span=span) for candidate in match_exactly(tensor, values, request)][:1]
     return twins
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.budget.attribution.tensor_table import Tensor, tensors
 from diagnose.budget.model.block_rounding import Allocator, prints_as, window
@@ -80,8 +80,7 @@ def narrow_query(query: Query, book: FactBook) -> Query:
     return query if size is None else replace(query, low=size.low, high=size.high)
 
 
-@dataclass(slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A tensor with numbers. `solved`: its length is what the request implies; `free`: any length would have done; `round`: which of the
     sets of numbers that were tried it has; `span`: the range of
     token counts that print alike; `vocabulary`: another vocabulary than this model's (0: its own); `against`: as Query.against."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
@@ -38,8 +37,7 @@ _OF_TORCH = re.compile(r"(?:[^|]{0,400}(?:-packages|/lib)/)?torch/(?!utils/data/
 WIDTHS = ("2", "4")
 
 
-@dataclass(slots=True, repr=False)
-class Tensor:
+class Tensor(NamedTuple):
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
     none); `printed`, `says`, `equals`, `memory`: of a tensor that the log itself tells of; `avoided`: knobs that do without such a tensor;

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook, Value, Witness, derived_fact
@@ -146,7 +144,7 @@ def missed_savings(book: FactBook) -> list[Fact]:
             key_fact = f"{key.value} was meant as {knob.value}"
             return [
                 derived_fact("config.missed_memory", True, key_fact),
-                Fact("config.missed_key", key.value, "derived", replace(key.witness, text=key_fact)),
+                Fact("config.missed_key", key.value, "derived", key.witness._replace(text=key_fact)),
                 derived_fact("config.missed_knob", knob.value, key_fact),
                 derived_fact("config.missed_real", real.get(place, knob.value), key_fact),
                 derived_fact("config.missed_value", in_force.get(place) or _format_value(book.value(knob.value)), key_fact),

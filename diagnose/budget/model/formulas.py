@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import ceil, floor
 from typing import NamedTuple, TypeAlias
@@ -15,8 +14,7 @@ from diagnose.phrases import phrase
 from diagnose.units import Size
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Span:
+class Span(NamedTuple):
     """A number, never negative, known only as a range; sums use `mid`."""
 
     low: float

@@ -3,7 +3,7 @@ and engine, which may share cards and processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from diagnose import families
 from diagnose.budget.model.software_table import table
@@ -21,8 +21,7 @@ OWN = {
 }
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Role:
+class Role(NamedTuple):
     """One model on one group of cards. `headless`: instead of a vocabulary head it has one for a value or classes, or none; `offloaded`:
     its weights wait in host memory; `apart`: in a process of its own, else in the policy's; `joint`: it learns in one pass and one
     optimizer step with the policy."""
@@ -74,7 +73,7 @@ def _untied(model: Model | None, book: FactBook) -> Model | None:
     """The model with an output head of its own, where the framework builds one whatever the checkpoint ties."""
     if model is None or not model.tied or not traits_of(book.word("train.framework")).unties_head:
         return model
-    return replace(model, tied=False, params=model.params + model.V * model.h)
+    return model._replace(tied=False, params=model.params + model.V * model.h)
 
 
 def book_of_role(book: FactBook, role: Role) -> FactBook:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.phrases import Text
 from diagnose.units import Size
@@ -21,8 +21,7 @@ def total(sizes: list[Size]) -> Size:
     return Size(low, high, middle)
 
 
-@dataclass(slots=True)
-class Term:
+class Term(NamedTuple):
     """A named number of bytes with the formula that made it.
 
     `group` is the cause of the vocabulary that the term belongs to (weights, optimizer_states, gradients, activations,
@@ -62,8 +61,7 @@ class Moment:
         return total([term.size for term in self.terms if term.group in groups])
 
 
-@dataclass(slots=True)
-class Host:
+class Host(NamedTuple):
     """Host memory of one node that a role takes. `terms` stay there while it trains; `moments` take more; `ram`: what the node has, if
     known; `node`: the first node of the role, from 0."""
 

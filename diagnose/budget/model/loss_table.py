@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -16,8 +15,7 @@ from diagnose.units import Version
 from diagnose.word_conditions import Conditions, conditions, hold
 
 
-@dataclass(slots=True)
-class Block:
+class Block(NamedTuple):
     """One tensor of logits shape: bytes per logit, from `least` to `most` where releases differ. `shifted`: a token less per row; `many`:
     made only of more than one row."""
 
@@ -29,8 +27,7 @@ class Block:
     many: bool = False
 
 
-@dataclass(slots=True)
-class Loss:
+class Loss(NamedTuple):
     """The blocks of a loss in the order of allocation: `call` during the loss call, `backward` when backward starts, `kept` while a model
     without gradients runs after it, `beside` those of that model. `completion`: only completion tokens have logits; `always`: that model
     runs even without a reference model; `presumed`: taken where it may hold and the release is unknown."""
@@ -132,7 +129,7 @@ def _widen(loss: Loss, others: list[Loss]) -> Loss:
     if not others:
         return loss
     call, backward, kept, beside = (_unite_blocks(getattr(loss, name), [getattr(other, name) for other in others]) for name in LISTS)
-    return replace(loss, call=call, backward=backward, kept=kept, beside=beside)
+    return loss._replace(call=call, backward=backward, kept=kept, beside=beside)
 
 
 def _unite_blocks(blocks: tuple[Block, ...], others: list[tuple[Block, ...]]) -> tuple[Block, ...]:
@@ -143,5 +140,5 @@ def _unite_blocks(blocks: tuple[Block, ...], others: list[tuple[Block, ...]]) ->
         same_name = [blocks_of_loss[name] for blocks_of_loss in lists if name in blocks_of_loss]
         least = min(block.least for block in same_name) if len(same_name) == len(lists) else 0
         size = lists[0][name].bytes if name in lists[0] else 0
-        united.append(replace(same_name[0], bytes=size, least=least, most=max(block.most for block in same_name)))
+        united.append(same_name[0]._replace(bytes=size, least=least, most=max(block.most for block in same_name)))
     return tuple(united)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from diagnose.budget.model.formulas import Number, Span
 from diagnose.budget.model.job_roles import Role
@@ -17,8 +17,7 @@ WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
 ACCUMULATION = {"fp32": 4, "bf16": 2, "fp16": 2}
 
 
-@dataclass(slots=True)
-class Precision:
+class Precision(NamedTuple):
     """Bytes per element of weights, gradients and computed values; `slot`: of one optimizer state (`states`: as a setting says it);
     `master`: an fp32 copy beside 16-bit weights, `master_width` bytes per element; `autocast`: fp32 weights, 16-bit computation."""
 
@@ -39,7 +38,7 @@ def precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> P
     result = _precision(book, role, shards, framework)
     states = WIDTH.get(book.word("train.states_dtype") or "")
     copy = WIDTH.get(book.word("train.master_dtype") or "", 4)
-    return replace(result, slot=states or result.slot, states=states, master_width=copy)
+    return result._replace(slot=states or result.slot, states=states, master_width=copy)
 
 
 def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> Precision:

@@ -188,10 +188,10 @@ def _framework_model(model: Model | None, framework: str, book: FactBook) -> Mod
     if model is None:
         return None
     if book.word("train.finetuning") == "llama_pro":
-        model = replace(model, L=model.L + (book.count("train.trainable_layers") or 0))
+        model = model._replace(L=model.L + (book.count("train.trainable_layers") or 0))
     if model.act == "written" and traits_of(framework).fused_gelu:
-        model = replace(model, act="fused")
-    return replace(model, fused_qkv=True) if traits_of(framework).views_of_qkv and not model.latent else model
+        model = model._replace(act="fused")
+    return model._replace(fused_qkv=True) if traits_of(framework).views_of_qkv and not model.latent else model
 
 
 #: Phases in which the weights may not be there yet.

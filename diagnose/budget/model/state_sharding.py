@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from diagnose.budget.model.job_roles import Role
 from diagnose.facts import FactBook
@@ -18,8 +17,7 @@ DEGREES = ("tensor", "pipeline", "context", "expert")
 CARDS_OF_A_NODE = 8
 
 
-@dataclass(slots=True, repr=False)
-class Sharding:
+class Sharding(NamedTuple):
     """How one role is divided. `ranks`: data parallel ranks (None: unknown); `group`: those among which states are divided, fewer where the
     model is sharded within a node only; `expert_tensor`: tensor parallel degree of experts (None: as the rest); `second`: those among which
     ZeRO++ divides its second copy of the weights; `sequence`: tensor parallel ranks also divide the tokens between layers; `hands_on`:
@@ -52,7 +50,7 @@ class Sharding:
 
     def without_experts(self) -> Sharding:
         """The same without expert parallelism: every expert on every rank."""
-        return replace(self, expert=1, expert_tensor=None)
+        return self._replace(expert=1, expert_tensor=None)
 
     @property
     def parts_experts(self) -> bool:

@@ -176,7 +176,7 @@ def place_on_nodes(
             used += free_cards if cards[name] > free_cards else 0
         starts[name] = beside[0] if beside else used // CARDS_OF_A_NODE
         used += 0 if beside else cards[name]
-    return tuple(replace(ledger, host=replace(ledger.host, node=starts[ledger.role])) for ledger in role_ledgers)
+    return tuple(replace(ledger, host=ledger.host._replace(node=starts[ledger.role])) for ledger in role_ledgers)
 
 
 def fullest_node(ledgers: Sequence[Ledger]) -> tuple[Term, ...]:

@@ -7,7 +7,6 @@ too.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 
 from diagnose.budget.model.job_roles import Role, roles
@@ -94,7 +93,7 @@ def joint_step(job: Setup) -> list[Term]:
 def name_by_role(role: Role, terms: list[Term]) -> list[Term]:
     """The same terms under another role's name, in the group extra_models."""
     name = phrase(f"ledger.role_{'actor' if role.policy else role.name}")
-    return [replace(term, key=f"{role.name}_{term.key}", name=_named(name, term.name), group="extra_models") for term in terms]
+    return [term._replace(key=f"{role.name}_{term.key}", name=_named(name, term.name), group="extra_models") for term in terms]
 
 
 @lru_cache(maxsize=1024)  # the same few names in every moment of every ledger

@@ -110,9 +110,9 @@ def _widen_term(term: Term, readings: list[Size]) -> Term:
 def _resize(term: Term, low: int, high: int) -> Term:
     """The term with these bounds."""
     size = term.size
-    return term if (low, high) == (size.low, size.high) else replace(term, size=Size.between(low, high, size.bytes))
+    return term if (low, high) == (size.low, size.high) else term._replace(size=Size.between(low, high, size.bytes))
 
 
 def _optional_term(term: Term) -> Term:
     """The term with 0 as its lower bound."""
-    return replace(term, size=Size.between(0, term.size.high, 0), symbols=f"0*({term.symbols})", numbers=f"0*({term.numbers})")
+    return term._replace(size=Size.between(0, term.size.high, 0), symbols=f"0*({term.symbols})", numbers=f"0*({term.numbers})")

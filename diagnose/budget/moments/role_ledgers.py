@@ -221,4 +221,4 @@ def _engine_share(book: FactBook, ledger: Ledger) -> list[Term]:
 
 def _name_by_role(role: Role, role_term: Term) -> Term:
     name = phrase("ledger.of_role", role=phrase(f"ledger.role_{'actor' if role.policy else role.name}"), name=role_term.name)
-    return replace(role_term, key=f"{role.name}_{role_term.key}", name=name)
+    return role_term._replace(key=f"{role.name}_{role_term.key}", name=name)

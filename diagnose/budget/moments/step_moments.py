@@ -83,7 +83,7 @@ def compiled_layers(job: Setup, layers: Callable[[Setup], list[Term]]) -> list[T
     upper = {term.key: term.size.high for term in plain}
     fused_terms = layers(replace(job, fused=True))
     return [
-        replace(term, size=Size.between(term.size.low, max(term.size.high, upper.get(term.key, 0)), term.size.bytes))
+        term._replace(size=Size.between(term.size.low, max(term.size.high, upper.get(term.key, 0)), term.size.bytes))
         for term in fused_terms
     ]
 
@@ -99,7 +99,7 @@ def _with_engine_share(job: Setup, step: list[Moment]) -> list[Moment]:
 
 def _reference_logits(terms: list[Term]) -> list[Term]:
     """The same terms under the reference model's name."""
-    return [replace(term, name=phrase("ledger.of_reference", name=term.name), key=f"reference_{term.key}") for term in terms]
+    return [term._replace(name=phrase("ledger.of_reference", name=term.name), key=f"reference_{term.key}") for term in terms]
 
 
 def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Term]:
@@ -242,7 +242,7 @@ def _during_first_step(job: Setup, allocated: Size) -> list[Term]:
     partial_moments = job.term(
         "moments_so_far", "optimizer_states", symbols, source="allocated less everything else", full=show(full.bytes)
     )
-    return [*others, replace(partial_moments, size=Size.between(0, full.high, so_far))]
+    return [*others, partial_moments._replace(size=Size.between(0, full.high, so_far))]
 
 
 def _fits_with_states(job: Setup, stands: Moment, allocated: Size | None) -> bool:

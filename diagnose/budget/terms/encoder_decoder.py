@@ -29,7 +29,7 @@ def encoder_job(job: Setup) -> Setup | None:
 def encoder_terms(terms: list[Term]) -> list[Term]:
     """The same terms under the encoder's name. Copies of weights are left out: the whole model's count them."""
     return [
-        replace(term, key=f"source_{term.key}", name=phrase("ledger.of_source", name=term.name))
+        term._replace(key=f"source_{term.key}", name=phrase("ledger.of_source", name=term.name))
         for term in terms
         if term.group != "weights"
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from diagnose.facts import Fact, Input, Notice, Witness
@@ -33,8 +32,7 @@ class Dump(NamedTuple):
     effective: bool = True
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(NamedTuple):
     """`events` in the order they happened; `root` is the index of the first fatal failure (of the first, where none was fatal).
 
     `since`: the first attempt of the launch that is diagnosed; what failed before it is the history of a file with several runs.

@@ -224,7 +224,7 @@ def _renamed_once(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     added = {(edit.target, edit.key): edit.to for edit in edits if edit.frm is None and not edit.renamed}
     taken = {(edit.target, edit.renamed) for edit in edits if edit.renamed}
     return tuple(
-        replace(edit, to=added.get((edit.target, edit.renamed), edit.to)) if edit.renamed else edit
+        edit._replace(to=added.get((edit.target, edit.renamed), edit.to)) if edit.renamed else edit
         for edit in edits
         if edit.renamed or edit.frm is not None or (edit.target, edit.key) not in taken
     )

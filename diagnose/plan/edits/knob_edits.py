@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
@@ -53,7 +52,7 @@ def _quote_for_shell(edit: Edit, documents: Sequence[Document]) -> Edit:
     if dialect_of(document.text) != "cmd":
         return edit
     escaped = "".join(shlex.split(edit.to)).replace('"', '\\"')
-    return replace(edit, to=f'"{escaped}"')
+    return edit._replace(to=f'"{escaped}"')
 
 
 def _edit_knob(context: EditContext, knob: str, value: Value) -> list[Edit] | None:

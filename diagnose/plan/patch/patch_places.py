@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from diagnose.adapters.formats.config_value import LINE_BREAKS, Places
 from diagnose.adapters.formats.settings import Document, Entry
@@ -12,8 +12,7 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.parse.text.lazy_re import lazy_compile
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Splice:
+class Splice(NamedTuple):
     """`text[start:end]` becomes `new`."""
 
     start: int

@@ -4,7 +4,6 @@ comments stay, but for the comment at the end of a line that is removed."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
@@ -43,7 +42,7 @@ def texts(documents: Sequence[Document], edits: Sequence[Edit]) -> dict[str, str
 def file_splices(parts: Sequence[Document], edits: Iterable[Edit]) -> list[Splice]:
     """The splices that make the edits in a file; `parts`: all documents of that file."""
     return [
-        replace(splice, start=splice.start + document.shift, end=splice.end + document.shift)
+        splice._replace(start=splice.start + document.shift, end=splice.end + document.shift)
         for document, part_edits in _assign_edits(parts, edits)
         for splice in document_splices(document, part_edits)
     ]

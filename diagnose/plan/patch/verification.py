@@ -6,7 +6,6 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -192,7 +191,7 @@ def _leaves(document: OpenDocument, where: str, text: str) -> Iterator[tuple[str
     if document.script is not None:
         yield from ((f"{where}env", leaf) for leaf in (*document.script.env, *document.script.too_late))
         engine = [leaf for leaf in document.leaves if leaf.key.startswith("deepspeed.")]  # a file of its own, written as a dict
-        yield from ((f"{where}deepspeed", replace(leaf, key=leaf.key.removeprefix("deepspeed."))) for leaf in engine)
+        yield from ((f"{where}deepspeed", leaf._replace(key=leaf.key.removeprefix("deepspeed."))) for leaf in engine)
     place = Places(text)
     programs = (launch for launch in document.launches if launch.program != "export")
     for number, launch in enumerate(programs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -134,7 +134,7 @@ class Job:
 
     def listen(self, verdict: Verdict) -> None:
         """Let one more verdict call for remedies."""
-        self.judgement = replace(self.judgement, causes=(*self.judgement.causes, verdict))
+        self.judgement = self.judgement._replace(causes=(*self.judgement.causes, verdict))
         self.__dict__.pop("calls", None)
 
     def of_unknown_kind(self, remedy: str) -> bool:

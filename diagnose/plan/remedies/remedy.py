@@ -13,8 +13,7 @@ from diagnose.units import Size
 Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Edit:
+class Edit(NamedTuple):
     """One change of one key in a text.
 
     `target`: the name of a given file, or what to edit where none was given ("command line"). `frm`: the old value as written (None:
@@ -119,8 +118,7 @@ class Unsettled(NamedTuple):
     how: Text
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of planning; the best remedy first."""
 
     remedies: tuple[Remedy, ...] = ()

@@ -171,5 +171,5 @@ def mask_diagnosis(original: Diagnosis) -> Diagnosis:
 
 def mask_document(original: Document, mask: Masker) -> Document:
     """A config with its texts masked; keys, lines and what they set stay."""
-    entries = tuple(replace(entry, key=mask(entry.key), written=mask.value(entry.key, entry.written)) for entry in original.entries)
+    entries = tuple(entry._replace(key=mask(entry.key), written=mask.value(entry.key, entry.written)) for entry in original.entries)
     return replace(original, name=mask(original.name), text=mask(original.text), outer=mask(original.outer), entries=entries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from diagnose import pipeline
@@ -28,7 +27,7 @@ def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> 
     ready(shown)
     configs = [name for name in logs if name.endswith(CONFIGS)]
     if configs:
-        logs, asked = [name for name in logs if name not in configs], replace(asked, configs=[*asked.configs, *configs])
+        logs, asked = [name for name in logs if name not in configs], asked._replace(configs=[*asked.configs, *configs])
         console.warn(phrase("cli.taken_as_config", names=", ".join(configs)).to(shown.lang))
         if not logs and not asked.snapshot:
             return check((), asked, shown)
@@ -43,7 +42,7 @@ def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> 
 def check(files: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Estimate whether a job fits before it runs. Files named without --config are configs too; options alone may tell the job."""
     ready(shown)
-    asked = replace(asked, configs=[*asked.configs, *files])
+    asked = asked._replace(configs=[*asked.configs, *files])
     options = asked.options()
     if not options["configs"] and not options["model"] and not options["set"]:
         raise trouble("no_config_given", hint="give_config")

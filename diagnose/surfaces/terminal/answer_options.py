@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diagnose.phrases import Lang
 from diagnose.surfaces.terminal import path_arguments
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 SHARED = ("markdown", "html", "sarif")
 
 
-@dataclass(slots=True)
-class AnswerInputs:
+class AnswerInputs(NamedTuple):
     """The inputs of a diagnosis as written on the command line."""
 
     configs: Sequence[str] = ()
@@ -42,8 +40,7 @@ class AnswerInputs:
         }
 
 
-@dataclass(slots=True)
-class DisplayOptions:
+class DisplayOptions(NamedTuple):
     """How the answer is printed, and what is written to files."""
 
     format: str = "text"
@@ -70,6 +67,6 @@ class DisplayOptions:
 def split_options(values: Mapping[str, Any]) -> tuple[AnswerInputs, DisplayOptions]:
     """Split options by name into inputs and display options; None values are left out."""
     given = {name: value for name, value in values.items() if value is not None}
-    asked = {each.name: given[each.name] for each in fields(AnswerInputs) if each.name in given}
-    shown = {each.name: given[each.name] for each in fields(DisplayOptions) if each.name in given}
+    asked = {name: given[name] for name in AnswerInputs._fields if name in given}
+    shown = {name: given[name] for name in DisplayOptions._fields if name in given}
     return AnswerInputs(**asked), DisplayOptions(**shown)
