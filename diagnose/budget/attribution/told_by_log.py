@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, families
 from diagnose.budget.attribution.tensor_table import Tensor, printed_tensors
 from diagnose.budget.model.block_rounding import allocators, is_ambiguous_block, prints_as
 from diagnose.budget.model.ledger import Attribution
+from diagnose.parse.text.lazy_re import finds
 from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
         widths = (shape.width,) if shape.width else WIDTHS
         width = next((width for width in widths if _prints(book, shape.elements * width, event)), 0)
         text = _described(shape)
-        named = next((tensor for tensor in entries if any(re.search(pattern, text) for pattern in tensor.printed)), None)
+        named = next((tensor for tensor in entries if any(finds(pattern, text) for pattern in tensor.printed)), None)
         if width and named is not None:
             return _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
     return None
@@ -38,7 +38,7 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
 
 def said_tensor(event: Event, index: int) -> Attribution | None:
     """What the words of the message, or of the lines below it, say that was asked for."""
-    said = next((tensor for tensor in printed_tensors() if any(re.search(pattern, event.lines) for pattern in tensor.says)), None)
+    said = next((tensor for tensor in printed_tensors() if any(finds(pattern, event.lines) for pattern in tensor.says)), None)
     return _attribution(said, event, index, event.requested.bytes, None) if said is not None and event.requested is not None else None
 
 

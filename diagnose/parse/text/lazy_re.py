@@ -32,7 +32,7 @@ def finds(pattern: str, text: str) -> bool:
 @cache
 def _words(pattern: str) -> tuple[tuple[str, ...], ...]:
     """For each way in which a pattern may match the words that stand in whatever it matches so; none where nothing is sure."""
-    if pattern.startswith("(?") and pattern[2] not in ":P<=!":  # a flag: case may not matter
+    if _FLAGS.match(pattern):  # case may not matter
         return ((),)
     enclosing: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]], str]] = []
     ways: list[tuple[str, ...]] = []  # those before the last bar
@@ -60,6 +60,7 @@ _PART = re.compile(
     r"(?P<sign>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<opening>\((?:\?(?:P[<=]\w+>?|<?[=!]|[a-zA-Z-]*:))?)|(?P<closing>\))|(?P<bar>\|)"
     r"|(?P<optional>[*?]|\{[^}]*\})|(?P<letters>[A-Za-z_]+)"
 )
+_FLAGS = re.compile(r"\(\?\w+\)")
 #: Ways of one pattern that are worth telling apart.
 _MANY = 48
 
