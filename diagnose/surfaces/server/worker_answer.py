@@ -89,11 +89,11 @@ def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis
 
 
 def config_sources(number: int, name: str, data: str | bytes) -> list[ConfigSource]:
-    """A config; of a paste without a name perhaps several."""
+    """A config; of a paste that is called like no file perhaps several."""
     called = label(name, f"config-{number}")
-    if isinstance(data, bytes):
-        return [ConfigSource(called, data)]
-    return [ConfigSource(called, data.encode(errors="replace"))] if name else pasted_configs(data, called)
+    if isinstance(data, str) and not called.lower().endswith(CONFIG_SUFFIXES):
+        return pasted_configs(data, called)
+    return [ConfigSource(called, data if isinstance(data, bytes) else data.encode(errors="replace"))]
 
 
 def report_json(diagnosis: Diagnosis, lang: Lang) -> str:
