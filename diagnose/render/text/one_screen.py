@@ -15,6 +15,7 @@ from diagnose.phrases import Lang
 from diagnose.plan.edits import sentences
 from diagnose.plan.remedies.remedy import Remedy
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
+from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
 from diagnose.render.parts.wrapping import Page, cells, wrap
@@ -48,7 +49,7 @@ class Screen:
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The answer as text of at most `view.width` columns."""
-    diagnosis = advice_text.to_show(diagnosis)
+    diagnosis = map_texts(diagnosis, harmless) if view.verbose else advice_text.to_show(diagnosis)
     page = Page(view.width, view.colour)
     headline(page, diagnosis, lang)
     if view.verbose:

@@ -12,6 +12,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.facts import declared
 from diagnose.inputs.pasted_page import is_config
+from diagnose.inputs.split_paste import pasted_configs
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.plan.remedies.remedy import Question as AskedQuestion
@@ -24,7 +25,6 @@ from diagnose.render.parts import words as words_of
 from diagnose.render.parts.view import View
 from diagnose.scan import memory_words
 from diagnose.scan.source import Source
-from diagnose.surfaces.pasted_configs import pasted_configs
 from diagnose.surfaces.server.question import Answer, Field, Question, label
 from diagnose.surfaces.what_if import turned_roles
 from diagnose.surfaces.what_if.typed_changes import WhatIf
