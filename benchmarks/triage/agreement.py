@@ -30,9 +30,9 @@ import yaml
 from diagnose.cluster.store import group_fingerprint
 from diagnose.units import show, size_of
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import tree  # noqa: E402
+from triage import tree
 
 CORPUS = Path(__file__).resolve().parents[2] / "corpus"
 

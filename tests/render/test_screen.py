@@ -43,8 +43,9 @@ def test_nothing_is_priced_by_an_estimate_that_explains_little() -> None:
     """Of 71.86 GiB that were allocated the settings explain 3.6: neither a saving nor the size of a cause can rest on that."""
     diagnosis = cases.diagnosed("axolotl-2143")
     assert (memory_rows.explained(diagnosis) or 1) < 0.1
+    priced_in: dict[Lang, str] = {"en": r"[Ss]aves? \d|save up to", "zh": r"可省 \d"}
     for form in ("text", "markdown", "html"):
-        for lang, priced in (("en", r"[Ss]aves? \d|save up to"), ("zh", r"可省 \d")):
+        for lang, priced in priced_in.items():
             assert not re.search(priced, RENDERERS[form](diagnosis, lang, View())), (form, lang)
     assert "1.87 GiB, 2%" not in RENDERERS["text"](diagnosis, "en", View())
 
