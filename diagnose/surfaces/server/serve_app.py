@@ -40,7 +40,7 @@ from diagnose.version import __version__
 REPORT = {"application/json": {"schema": {"$ref": "#/components/schemas/Report"}}}
 
 #: Bodies that can be sent as they are.
-EXAMPLES = {
+EXAMPLES: dict[str, dict[str, dict[str, Any]]] = {
     "explain": {
         "a message and a config": {
             "text": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. "
