@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -281,5 +282,9 @@ def near(first: Parts, second: Parts) -> Alike | None:
 
 def read(text: str) -> Parts:
     """Parts from their stored form; missing ones are unknown."""
-    values: dict[str, object] = json.loads(text)
+    return of(json.loads(text))
+
+
+def of(values: Mapping[str, object]) -> Parts:
+    """Parts from their values by name; missing ones are unknown."""
     return Parts(*(str(values.get(key) or "") for key in Parts._fields))

@@ -229,7 +229,7 @@ class Store(Database):
         for table, columns in (("causes", result_tables.CAUSE_COLUMNS), ("remedies", result_tables.REMEDY_COLUMNS)):
             self._insert(table, [row for key, digest in digests.items() for row in result_tables.digest_rows(key, digest[table], columns)])
         parts = {
-            result.fingerprint: group_fingerprint.Parts(**digests[key]["parts"]).identity._asdict()
+            result.fingerprint: group_fingerprint.of(digests[key]["parts"] or {}).identity._asdict()
             for key, result in by_key.items()
             if result.fingerprint
         }
