@@ -32,6 +32,17 @@ def user_error(key: str, where: str = "", hint: str = "", **values: object) -> U
     return UserError(phrase(f"complaints.{key}", **values), where, phrase(f"complaints.{hint}", **values) if hint else None, key)
 
 
+def pip() -> str:
+    """How pip of this Python is called: in an environment that is not activated, `pip` is another one's."""
+    import shlex
+    import shutil
+    import sys
+    from pathlib import Path
+
+    found, folder = shutil.which("pip"), Path(sys.executable).parent
+    return "pip" if found is not None and Path(found).parent == folder else f"{shlex.quote(sys.executable)} -m pip"
+
+
 def crashed(rule: str, error: Exception) -> Text:
     """A rule that crashed, as a note about the rule; the traceback goes to the log."""
     log_crash(rule, error)

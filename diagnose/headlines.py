@@ -205,7 +205,7 @@ def ledger_role(ledger: Ledger) -> Text:
 
 def as_sentence(text: Text) -> Text:
     """The text as a sentence: with a full stop, and a capital unless it begins with an identifier or number."""
-    first = text.en.partition(" ")[0]
+    first = text.en.partition(" ")[0].removesuffix(",")
     english = text.en[:1].upper() + text.en[1:] if first.isalpha() else text.en
     without_stop = without_full_stop(Text(english, text.zh))
     return Text(without_stop.en + ".", without_stop.zh + "。") if text.en else text

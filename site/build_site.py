@@ -28,11 +28,11 @@ from diagnose.catalogue import card_names
 from diagnose.phrases import Lang
 from diagnose.pipeline import explain
 from diagnose.render.markup import html, page_templates, turned_page
-from diagnose.surfaces.server.what_if import bench
+from diagnose.surfaces.what_if.turned_roles import bench
 from diagnose.version import __version__
 
-#: The figures of the home page's example: the knob and where its slider stands.
-EXAMPLE, EXAMPLE_KNOB, EXAMPLE_STOPS = "llamafactory-6800", "train.max_seq_len", (4096, 3072, 2560, 2048, 1536, 1024)
+#: The figures of the home page's example: the knob and where its slider stands, last as the job has it.
+EXAMPLE, EXAMPLE_KNOB, EXAMPLE_STOPS = "llamafactory-6800", "train.max_seq_len", (1024, 1536, 2048, 2560, 3072, 4096)
 
 
 def main() -> None:
@@ -167,7 +167,7 @@ def example_states(lang: Lang) -> list[dict[str, str]]:
     files = {kind: [folder / file["name"] for file in case["files"] if file["kind"] == kind] for kind in ("log", "config")}
     turning = bench(explain(files["log"], configs=files["config"]))
     return [
-        {"value": f"{stop:,}", "html": turned_page.turned(turning.turn({} if stop == EXAMPLE_STOPS[0] else {EXAMPLE_KNOB: stop}), lang)}
+        {"value": f"{stop:,}", "html": turned_page.turned(turning.turn({} if stop == EXAMPLE_STOPS[-1] else {EXAMPLE_KNOB: stop}), lang)}
         for stop in EXAMPLE_STOPS
     ]
 

@@ -151,6 +151,12 @@ def configs(log: Scanned) -> list[ConfigSource]:
     return configs
 
 
+def configs_of_text(text: str, name: str) -> list[ConfigSource]:
+    """The configs of a text that holds nothing else, whoever wrote it; `called` is the file that it names for each."""
+    found = (_parse_block(block, name) for block in islice(blocks(text.split("\n")), BLOCKS))
+    return [source for source in found if source is not None]
+
+
 def is_page(log: Scanned) -> bool:
     """Whether a person wrote the text: blocks anywhere, sentences at either end, or a command at the start."""
     texts = [excerpt.raw for excerpt in log.excerpts]

@@ -85,18 +85,27 @@ class Watch:
 
     def _print(self, diagnosis: Diagnosis) -> None:
         """Print the answer on standard error: in full on one rank, one sentence on the others."""
+        import shlex
+
+        from diagnose.phrases import phrase
         from diagnose.render.formats import RENDERERS
         from diagnose.render.parts.strings import one_line
         from diagnose.render.parts.view import stream_view
 
         lang = self.lang or locale_language()
-        answer = RENDERERS["text"](diagnosis, lang, stream_view(sys.stderr)).rstrip()  # before the claim: a launcher may end this rank soon
+        view = stream_view(sys.stderr)._replace(options=False)
+        answer = RENDERERS["text"](diagnosis, lang, view).rstrip()  # before the claim: a launcher may end this rank soon
         number = process_rank.rank(os.environ)
         folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - holds an empty file that says: answered
         if number is not None and not process_rank.first_to_answer(folder, _SINCE, os.environ):
             _print_stderr(f"oomdoctor: rank {number}: {one_line(diagnosis.verdict.headline.to(lang))}")
             return
-        _print_stderr(answer)
+        _print_stderr(f"{answer}\noomdoctor: {phrase('cli.watch_again', again=shlex.join(self._command())).to(lang)}")
+
+    def _command(self) -> list[str]:
+        """What takes the options that the answer names, once the output of this process is in a file."""
+        files = [str(config) for config in self.configs if isinstance(config, Path)]
+        return ["oomdoctor", "explain", "job.log", *(word for file in files for word in ("--config", file)), "--verbose"]
 
 
 class watch(Watch, ContextDecorator):  # noqa: N801 - used like a function: with watch():

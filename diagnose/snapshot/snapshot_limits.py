@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from time import monotonic, thread_time
+import time
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
+
+#: Processor time; in WebAssembly, which has one thread and no such clock, time that passes.
+thread_time = getattr(time, "thread_time", monotonic)
 
 if TYPE_CHECKING:
     from typing import BinaryIO

@@ -978,6 +978,11 @@ class Chat(Row):
     under: Any
 
 
+class Switches(Row):
+    any: list[str]
+    sized: bool
+
+
 class Fingerprint(Row):
     version: int
     libraries: list[str]
@@ -985,6 +990,7 @@ class Fingerprint(Row):
     entries: list[str]
     rules: list[str]
     by_frame: list[str]
+    switches: dict[str, Switches]
     knobs: dict[str, list[str]]
 
 

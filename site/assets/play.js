@@ -92,9 +92,10 @@ $("folder").addEventListener("change", () => { add([...$("folder").files].map((d
 // -- explain
 async function explain({example = null, set = {}, changes = {}} = {}) {
   const given = files.map((file) => ({...file, kind: "any"}));
-  for (const [id, kind, name] of [["log", "log", "pasted.log"], ["config", "config", "pasted-config"]]) {
+  for (const [id, kind, name] of [["log", "log", "pasted.log"], ["config", "pasted", "pasted-config"]]) {
     if ($(id).value.trim()) given.push({name, kind, data: new Blob([$(id).value])});
   }
+  if (!example && !given.length && job?.example) { example = job.example; set = {...job.set, ...set}; }  // the example on the page, with other options
   if (example) given.splice(0, Infinity, ...examples[example].files.map(({name, kind, text}) => ({name, kind, data: new Blob([text])})));
   if (!given.length) return status(say("nothing"), "wrong");
   busy = true;

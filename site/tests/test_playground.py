@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import snapshots_made
 from accessibility import violations
 from browser import Browser
 from cases import CORPUS, expected, references
@@ -66,6 +68,46 @@ def test_what_is_pasted_is_answered_as_a_file_is(ready: Playground, tmp_path: Pa
     assert json.loads(ready.text("json")) == oomdoctor(tmp_path, "explain", "pasted.log", "--config", "pasted-config")
     for field in ("log", "config"):
         ready.browser.fill(f"#{field}", "")
+
+
+def test_one_paste_of_several_configs_is_told_apart(ready: Playground) -> None:
+    speak(ready, "en")
+    case = CORPUS / "llamafactory-6800"
+    ready.browser.fill("#log", (case / "error.log").read_text(encoding="utf-8"))
+    ready.browser.fill(
+        "#config", "\n".join((case / name).read_text(encoding="utf-8") for name in ("qwen2vl_dpo.yaml", "ds_z3_config.json"))
+    )
+    ready.explain()
+    told = json.loads(ready.text("json"))
+    known = {fact["name"]: fact["value"] for fact in told["facts"]}
+    assert known["train.max_seq_len"] == 4096 and known["zero.stage"] == 3 and told["plan"]["fits"] == "yes"
+    for field in ("log", "config"):
+        ready.browser.fill(f"#{field}", "")
+
+
+def test_a_card_that_is_named_holds_for_the_example_on_the_page(ready: Playground) -> None:
+    """With nothing pasted, the answer that is shown is computed again for that card; a card that nobody has is said with those near it."""
+    speak(ready, "en")
+    ready.example("before-the-run")
+    ready.browser.fill("#gpu", "H200-141GB")
+    ready.explain()
+    assert "H200-141GB" in ready.text("text")
+    ready.browser.fill("#gpu", "A100-90GB")
+    ready.explain()
+    assert "A100-80GB" in ready.text("status")
+    ready.browser.fill("#gpu", "")
+
+
+def test_a_snapshot_is_drawn(ready: Playground, tmp_path: Path) -> None:
+    """As a flame graph and a curve, from the file alone."""
+    speak(ready, "en")
+    path = tmp_path / "oom.pickle"
+    path.write_bytes(pickle.dumps(snapshots_made.made(), protocol=4))
+    ready.browser.choose("#files", path)
+    ready.explain()
+    assert ready.browser.value("document.querySelectorAll('#body figure.flame svg svg').length") > 1
+    assert violations(ready.browser) == [] and complaints(ready.browser) == []
+    ready.browser.value("document.querySelector('#list button').click()")
 
 
 #: Three knobs of the first reference failure: how each is turned on the page, and what the command line is told.

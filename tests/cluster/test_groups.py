@@ -110,7 +110,7 @@ def test_who_made_the_mistake(found: Summary) -> None:
 def test_near_groups_are_suggested_and_never_merged(found: Summary) -> None:
     group, other = of(found, "llamafactory-6800"), of(found, "a-reference-model-beside-the-policy")
     suggested = {near.key: near for near in group.near}
-    assert suggested[other.key].other == ("frame",) and "cause" in suggested[other.key].same
+    assert suggested[other.key].other == ("frame", "model", "card", "stack") and "cause" in suggested[other.key].same
     assert suggested[other.key].number == other.number and group.key not in suggested
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from checkout import ROOT
 from collected import for_each
+from forked import ENTRY, forked
 
 from diagnose import install_excepthook, watch
 from diagnose.diagnosis import Diagnosis
@@ -121,6 +124,21 @@ def test_the_answer_is_on_standard_error(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(OutOfMemoryError), watch(lang="zh"):
         raise OutOfMemoryError(OOM)
     assert "显存不足" in capsys.readouterr().err
+
+
+def test_the_next_command_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No option of a command that was not typed; the one that takes them, with the configs that were given, answers the same failure."""
+    config = tmp_path / "sft.yaml"
+    config.write_text("model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nstage: sft\nfinetuning_type: lora\ncutoff_len: 4096\n")
+    with pytest.raises(OutOfMemoryError), watch(config=config, lang="en"):
+        raise OutOfMemoryError(OOM)
+    err = capsys.readouterr().err
+    assert "All details: --verbose" not in err
+    (command,) = re.findall(r"`(oomdoctor explain .*?)`", err)
+    assert str(config) in command
+    (tmp_path / "job.log").write_text(f"{err}OutOfMemoryError: {OOM}\n")
+    done = forked(ENTRY, *shlex.split(command)[1:], "--lang", "en", cwd=tmp_path)
+    assert done.returncode == 0 and "4.64 GiB requested" in done.stdout, done.stdout + done.stderr
 
 
 def test_colour_is_for_who_asks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

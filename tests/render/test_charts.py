@@ -9,6 +9,7 @@ import pytest
 from sweep import sample
 
 from diagnose.render.markup import bar_charts, flame_graph, html, step_chart
+from diagnose.render.parts import memory_rows
 
 
 @pytest.mark.parametrize("name", sample(cases.folders(), 24))
@@ -44,7 +45,7 @@ def test_before_and_after_stand_on_one_scale() -> None:
 def test_where_the_log_contradicts_the_estimate_no_plan_is_drawn() -> None:
     diagnosis = cases.diagnosed("sixty-four-rows-scored-at-once")
     assert bar_charts.plan_bars(diagnosis, "en") == []
-    share = bar_charts.explained(diagnosis)
+    share = memory_rows.explained(diagnosis)
     assert share is not None and share < 0.5 and f"explains {share:.0%} of what" in html.render(diagnosis)
 
 

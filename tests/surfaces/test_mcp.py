@@ -26,8 +26,9 @@ from serving import SHORT as MESSAGE
 
 from diagnose.render.data.pydantic_report import Report, model
 from diagnose.surfaces.server.json_text import without_lone_surrogates
-from diagnose.surfaces.server.typed_answers import Article, WhatIf
+from diagnose.surfaces.server.typed_answers import Article
 from diagnose.surfaces.server.worker_pool import WorkerPool
+from diagnose.surfaces.what_if.typed_changes import WhatIf
 
 if TYPE_CHECKING:  # half a second, in the worker that needs it
     from mcp import Client

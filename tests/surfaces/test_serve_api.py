@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import jsonschema
+import pytest
+from checkout import ROOT
 from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from serving import CONFIGS, LOG, PROBLEM, SHORT, Server, is_problem, post, reply
+from serving import CONFIGS, LOG, PROBLEM, SHORT, Server, is_problem, post, reply, serving
 
 from diagnose.pipeline import explain
 from diagnose.render.data.pydantic_report import Report
@@ -265,3 +270,16 @@ def test_any_json_is_a_report_or_a_problem(client: httpx.Client, path: str, body
 )
 def test_any_bytes_are_refused(client: httpx.Client, path: str, body: bytes, kind: str) -> None:
     assert client.post(path, content=body, headers={"content-type": kind}).status_code in (415, 422)
+
+
+def test_the_documented_call_takes_a_log_of_five_megabytes(tmp_path: Path) -> None:
+    """As it stands in docs/surfaces.md: a body does not pass as an argument of a command."""
+    if not (shutil.which("jq") and shutil.which("curl")):
+        pytest.skip("jq or curl is not installed")
+    page = (ROOT / "docs" / "surfaces.md").read_text(encoding="utf-8")
+    (call,) = re.findall(r"```\n(jq -Rs .*?)\n```", page, re.DOTALL)
+    (tmp_path / "error.log").write_text("a line of a healthy run\n" * 220_000 + LOG, encoding="utf-8")
+    with serving() as server:
+        command = ["bash", "-c", call.replace("localhost:8080", f"127.0.0.1:{server.port}")]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "4.64 GiB requested" in done.stdout, done.stdout + done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, chromium
-from serving import CASE, LOG, Server
+from serving import CASE, CONFIGS, LOG, Server
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
 
@@ -63,6 +63,17 @@ def test_a_telephone_shows_the_whole_answer(server: Server, browser: Browser) ->
     browser.press("button")
     assert browser.value("document.documentElement.scrollWidth") <= 400
     assert browser.value("document.querySelector('.moments caption').getBoundingClientRect().width") > 300
+
+
+def test_a_long_word_does_not_widen_the_page(server: Server, browser: Browser) -> None:
+    """The words that a setting may have are joined without a blank, and break where the screen ends."""
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.go(server.url + "/?lang=en")
+    browser.fill("#log", LOG)
+    browser.fill("#config", "\n".join(each["text"] for each in CONFIGS))
+    browser.press("button")
+    assert "model.attention=eager|sdpa|" in browser.value("document.body.innerText")
+    assert browser.value("document.documentElement.scrollWidth") <= 390
 
 
 def test_a_mistake_in_chinese(server: Server, browser: Browser) -> None:

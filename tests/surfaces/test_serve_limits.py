@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -251,7 +252,10 @@ def test_a_port_that_is_taken_is_one_sentence_and_2(server: Server) -> None:
 def test_without_the_extra_it_is_one_sentence_and_2(module: str) -> None:
     left = command("serve", "--port", "0", before=f"import sys; sys.modules[{module!r}] = None")
     assert left.returncode == 2 and left.stdout == "" and len(left.stderr.splitlines()) == 1
-    assert "pip install '.[serve]'" in left.stderr
+    found = re.search(r"in the clone: (.*pip) install '\.\[serve\]'", left.stderr)
+    assert found, left.stderr
+    there = subprocess.run([*shlex.split(found[1]), "--version"], capture_output=True, text=True, check=True)
+    assert str(Path(sys.prefix).resolve()) in there.stdout, "the pip of this environment, whether it is activated or not"
 
 
 def test_fifty_at_once_are_all_answered(server: Server) -> None:

@@ -33,6 +33,15 @@ def test_every_operation_is_tried_here(description: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/explain", "/api/check"])
+def test_the_examples_are_answered(client: httpx.Client, description: dict[str, Any], path: str) -> None:
+    """What the description gives to be tried can be sent as it is."""
+    shown = description["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+    for title, example in shown.items():
+        answer = sent(client, path, example["value"])
+        assert answer.status_code == 200 and answer.json()["verdict"]["headline"], title
+
+
+@pytest.mark.parametrize("path", ["/api/explain", "/api/check"])
 @OFTEN
 @given(data=st.data())
 def test_a_body_that_is_allowed(client: httpx.Client, description: dict[str, Any], path: str, data: st.DataObject) -> None:

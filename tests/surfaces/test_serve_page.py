@@ -199,3 +199,42 @@ def test_what_was_uploaded_is_not_asked_about_again(client: httpx.Client) -> Non
     """A page cannot send a file again, so that it offers no form that would lose it."""
     answer = client.post("/", files={"log_file": ("a.log", b"RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n")}).text
     assert "OUT OF MEMORY" in answer and 'class="asked"' not in answer
+
+
+@for_each(
+    "paste",
+    [
+        "{yaml}\n{json}",
+        "{yaml}\n---\n{json}",
+        "train.yaml:\n```yaml\n{yaml}\n```\nand this one\n```json\n{json}\n```\n",
+        "llamafactory-cli train qwen2vl_dpo.yaml\n\n{yaml}\n# ds_z3_config.json\n{json}",
+    ],
+)
+def test_one_paste_of_several_configs_is_told_apart(client: httpx.Client, paste: str) -> None:
+    """Both are read, and the edit is of the first alone."""
+    text = paste.format(yaml=CONFIGS[0]["text"], json=CONFIGS[1]["text"])
+    answer = client.post("/", files={"log": (None, LOG), "config": (None, text), "gpus": (None, "8"), "lang": (None, "en")})
+    assert answer.status_code == 200 and "GiB to spare" in answer.text
+    told = client.post("/api/explain", json={"text": LOG, "configs": [{"text": text}], "options": {"gpus": 8}}).json()
+    assert {fact["name"]: fact["value"] for fact in told["facts"]}["train.max_seq_len"] == 4096
+    assert not [notice for notice in told["notices"] if notice["level"] == "error"]
+
+
+def test_a_script_stays_whole(client: httpx.Client) -> None:
+    """With the file that it writes, which is a part of it."""
+    script = 'export A=1\ncat > ds.json <<EOF\n{"zero_optimization": {"stage": 2}}\nEOF\n\ndeepspeed train.py --deepspeed ds.json\n'
+    told = client.post("/api/explain", json={"text": LOG, "configs": [{"text": script}]}).json()
+    assert [each["name"] for each in told["inputs"]] == ["log-1", "config-1"]
+
+
+def test_the_answer_can_be_kept(client: httpx.Client) -> None:
+    """As a file with a telling name that opens by itself, and as Markdown to copy; the patch as before."""
+    page = client.post(
+        "/", files={"log": (None, LOG), "config": (None, CONFIGS[0]["text"]), "gpus": (None, "8"), "lang": (None, "en")}
+    ).text
+    links = re.findall(r'href="data:[^"]*?base64,([^"]+)" download="([^"]+)"', page)
+    kept = {name: base64.b64decode(data).decode() for data, name in links}
+    assert set(kept) == {"oomdoctor-oom-logits.html", "oomdoctor-oom-logits.patch"}
+    assert kept["oomdoctor-oom-logits.html"].startswith("<!") and "4.64 GiB" in kept["oomdoctor-oom-logits.html"]
+    (comment,) = re.findall(r'<code class="copy" id="comment">(.*?)</code>', page, re.DOTALL)
+    assert html.unescape(comment).startswith("**OUT OF MEMORY**")

@@ -15,8 +15,10 @@ from checkout import ROOT
 from collected import for_each
 
 from diagnose.phrases import Lang
+from diagnose.render.parts import turned_view
 from diagnose.surfaces.cli.entry import run
 from diagnose.surfaces.playground.session import Session
+from diagnose.surfaces.what_if.turned_roles import bench, values
 
 NAME = "llamafactory-6800"
 CASE = CORPUS / NAME
@@ -42,6 +44,14 @@ def test_the_planned_change_fits_as_the_plan_says(monkeypatch: pytest.MonkeyPatc
     assert status == 0 and data["after"]["fits"] == "yes" and data["before"]["fits"] == "no"
     assert data["after"]["need"] == plan.predicted_peak.bytes < data["after"]["usable"] < data["before"]["need"]
     assert sum(part["after"] - part["before"] for part in data["parts"]) == data["after"]["need"] - data["before"]["need"]
+
+
+@for_each("lang, said", [("en", "Micro batch size is 1 already."), ("zh", "micro batch 大小本来就是 1。")])
+def test_what_is_so_already_is_said(lang: Lang, said: str) -> None:
+    """And not drawn as if it had been turned."""
+    turned = bench(diagnosed(NAME)).turn(values({"train.micro_batch_size": "1"}))
+    assert said in turned_view.remarks(turned, lang)
+    assert turned_view.remarks(bench(diagnosed(NAME)).turn(values({"train.max_seq_len": "2048"})), lang)[:1] != [said]
 
 
 def test_another_card_is_a_knob(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,8 @@ COMPARED, SUGGESTED = 100, 3
 EACH_GROUP = """select key, count(*), coalesce(sum(f.gpu_seconds), 0), count(f.gpu_seconds), min(moment), max(moment), count(moment),
   count(moment) filter (by_log),
   count(*) filter (t.certainty = 'certain'), count(distinct f.fingerprint), count(distinct nullif(f."user", '')),
-  count(distinct nullif(f.project, '')), mode(t.title_en order by t.title_en), mode(t.title_zh order by t.title_en), min(t.parts),
+  count(distinct nullif(f.project, '')), mode(t.title_en order by t.title_en), mode(t.title_zh order by t.title_en),
+  mode(t.parts order by t.parts),
   median(f.shortage) filter (f.shortage > 0), min(f.first_run), count(*) over ()
 from triage_failed f left join triage_digests t using (diagnosis)
 where $2::varchar[] is null or key in (select unnest($2::varchar[])) group by key order by count(*) desc, key limit $1"""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from diagnose.cluster.cluster_errors import cluster_error, database_errors, reason, require_unicode
 from diagnose.cluster.store import result_tables
 from diagnose.cluster.store.result_tables import Row
+from diagnose.errors import pip
 from diagnose.version import __version__
 from diagnose.whole_file import draft
 
@@ -41,7 +42,7 @@ class Database:
         try:
             import duckdb  # noqa: F401 - the error comes before a file is created
         except ImportError as error:
-            raise cluster_error("no_duckdb", hint="install_triage") from error
+            raise cluster_error("no_duckdb", hint="install_triage", pip=pip()) from error
         require_unicode(path)
         if not path.exists() or (path.is_file() and not path.stat().st_size):
             cls._create(path)

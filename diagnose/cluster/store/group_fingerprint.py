@@ -1,14 +1,17 @@
 """Fingerprints: hashes that are equal for failures with the same mistake.
 
-They leave out lines, paths, processes, ranks, steps and sizes. rules/fingerprint.yaml lists what counts; tests/fingerprints.json has the
-fingerprints of real failures, and a change to any of them needs a new version. Groups are formed of equal ones by
-diagnose/cluster/report/group_summaries.py, after the keys of report_queries.KEYS.
+A setting that is a mistake whoever makes it is one with whatever model. Else, where the stack and the model are known, one mistake is one
+program that fails at one place with one model on one kind of card: what is free or idle that day tips the cause, and does not make it
+another mistake. Else all that is known counts, the cause first. Lines, paths, processes, ranks, steps and sizes of requests are left out.
+rules/fingerprint.yaml lists what counts; tests/fingerprints.json has the fingerprints of real failures, and a change to any of them needs a
+new version. Groups are formed of equal ones by diagnose/cluster/report/group_summaries.py, after the keys of report_queries.KEYS.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -32,6 +35,12 @@ VOLATILE = re.compile(r"[0-9a-f]{8,}|\d{4,}", re.IGNORECASE)
 #: Where Python keeps its own modules: lib/python3.11, Python311/Lib.
 PYTHON_LIBRARY = re.compile(r"(?:^|/)(?:lib(?:64)?/python\d[\d.]*|Python\d+/Lib)(?:/|$)")
 
+#: Facts that tell the model of a run, the most particular first: an adapter's rank counts.
+MODEL = ("model.trainable_params", "model.id", "model.total_params")
+
+#: Parts that tell whose job it is.
+WHOSE = ("model", "card", "stack")
+
 #: Characters of a place; a longer one is cut.
 MAX_PLACE = 80
 
@@ -47,6 +56,39 @@ class Parts(NamedTuple):
     cause: str
     rule: str  # the rule that found the cause, where the cause alone says little
     knobs: str
+    model: str = ""  # its trainable parameters, else its name, else all of its parameters
+    card: str = ""  # its capacity in whole GiB
+    stack: str = ""  # a hash of file:function of all frames
+
+    @property
+    def is_located(self) -> bool:
+        """Whether stack and model tell the mistake, whatever its cause is called."""
+        return bool(self.stack and self.model)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the tensor is known by its size. One that only a frame names is of a kind that any model has."""
+        return bool(self.tensor) and not self.tensor.rpartition(".")[2].startswith(tuple(rule_files.table("fingerprint")["by_frame"]))
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether a setting is the mistake: one of rules/fingerprint.yaml's, where it needs a tensor with the tensor by its size."""
+        entry = rule_files.table("fingerprint")["switches"].get(self.cause)
+        return entry is not None and not set(entry["any"]).isdisjoint(self._settings()) and (self.is_sized or not entry["sized"])
+
+    def _settings(self) -> set[str]:
+        """NAME=VALUE of each knob, and NAME."""
+        settings = set(self.knobs.split(","))
+        return settings | {setting.partition("=")[0] for setting in settings}
+
+    @property
+    def identity(self) -> Parts:
+        """What is equal in all failures of one fingerprint; the rest is empty."""
+        if self.is_switch:
+            return self._replace(model="", card="", stack="")
+        if self.is_located:
+            return self._replace(phase="", frame="", tensor="", cause="", rule="", knobs="")
+        return self._replace(stack="")
 
     def as_json(self) -> str:
         """The parts as the database stores them."""
@@ -61,9 +103,9 @@ class Alike(NamedTuple):
 
     @property
     def similarity(self) -> float:
-        """The share of known parts that are equal."""
-        known = len(self.same) + len(self.other)
-        return len(self.same) / known if known else 0.0
+        """The share of known parts that are equal; whose program, model and card it is does not count."""
+        same, other = (len([key for key in keys if key not in WHOSE]) for keys in (self.same, self.other))
+        return same / (same + other) if same + other else 0.0
 
 
 #: The similarity from which merging two groups is suggested.
@@ -83,7 +125,7 @@ def fingerprint(diagnosis: Diagnosis) -> str:
 
 def name(failure_parts: Parts) -> str:
     """The fingerprint of the given parts."""
-    return f"{version()}:{sha256(chr(31).join(failure_parts).encode(errors='replace')).hexdigest()[:16]}"
+    return f"{version()}:{sha256(chr(31).join(failure_parts.identity).encode(errors='replace')).hexdigest()[:16]}"
 
 
 def parts(diagnosis: Diagnosis) -> Parts | None:
@@ -100,20 +142,24 @@ def parts(diagnosis: Diagnosis) -> Parts | None:
         cause=cause(diagnosis),
         rule=rule(diagnosis),
         knobs=knobs(diagnosis),
+        model=model(diagnosis),
+        card=card(diagnosis),
+        stack=stack(root.frames),
     )
 
 
 def is_one_mistake(failure_parts: Parts) -> bool:
     """Whether equal fingerprints of these parts mean one mistake, and not only failures that look alike.
 
-    They do where a cause is at least likely and has a name, and with it the tensor by its size, or a place in user code that not every
-    script has. A tensor that only a frame names is of a kind that any model has.
+    They do where a cause is at least likely and has a name, and with it the whole stack and the model, the tensor by its size, or a place
+    in user code that not every script has.
     """
     table = rule_files.table("fingerprint")
     function = failure_parts.frame.rpartition(":")[2]
     is_placed = bool(function) and function not in table["entries"]
-    is_sized = bool(failure_parts.tensor) and not failure_parts.tensor.rpartition(".")[2].startswith(tuple(table["by_frame"]))
-    return failure_parts.cause not in ("", "unknown") and (is_sized or is_placed)
+    return failure_parts.cause not in ("", "unknown") and (
+        failure_parts.is_switch or failure_parts.is_located or failure_parts.is_sized or is_placed
+    )
 
 
 def cause(diagnosis: Diagnosis) -> str:
@@ -146,6 +192,24 @@ def knobs(diagnosis: Diagnosis) -> str:
     book = FactBook(fact for fact in diagnosis.facts if fact.name in wanted)
     values = {name: _word(book.value(name)) for name in wanted}
     return ",".join(f"{name}={value}" for name, value in values.items() if value)
+
+
+def model(diagnosis: Diagnosis) -> str:
+    """The model as the run has it; empty where nothing tells."""
+    book = FactBook(fact for fact in diagnosis.facts if fact.name in MODEL)
+    return next((str(value) for name in MODEL if (value := book.value(name)) is not None), "")
+
+
+def card(diagnosis: Diagnosis) -> str:
+    """The capacity that the message prints: drivers of one kind of card differ by less than a GiB."""
+    capacity = diagnosis.root.capacity if diagnosis.root is not None else None
+    return "" if capacity is None else str(round(capacity.bytes / 2**30))
+
+
+def stack(frames: tuple[Frame, ...]) -> str:
+    """The frames of a traceback, libraries' too; empty for a single one, which many programs share."""
+    places = [place(frame) for frame in frames]
+    return sha256("\n".join(places).encode(errors="replace")).hexdigest()[:12] if len(places) > 1 else ""
 
 
 def _word(value: object) -> str:
@@ -218,5 +282,9 @@ def near(first: Parts, second: Parts) -> Alike | None:
 
 def read(text: str) -> Parts:
     """Parts from their stored form; missing ones are unknown."""
-    values: dict[str, object] = json.loads(text)
+    return of(json.loads(text))
+
+
+def of(values: Mapping[str, object]) -> Parts:
+    """Parts from their values by name; missing ones are unknown."""
     return Parts(*(str(values.get(key) or "") for key in Parts._fields))

@@ -11,7 +11,7 @@ from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from diagnose.cluster.cluster_errors import database_errors, is_about_file
-from diagnose.cluster.store import result_tables
+from diagnose.cluster.store import group_fingerprint, result_tables
 from diagnose.cluster.store.database import Database
 from diagnose.cluster.store.result import DiagnosisSummary, Result, unread_result
 from diagnose.cluster.store.result_tables import Row
@@ -228,7 +228,11 @@ class Store(Database):
                     self._known_diagnoses.add(key)
         for table, columns in (("causes", result_tables.CAUSE_COLUMNS), ("remedies", result_tables.REMEDY_COLUMNS)):
             self._insert(table, [row for key, digest in digests.items() for row in result_tables.digest_rows(key, digest[table], columns)])
-        parts = {result.fingerprint: digests[key]["parts"] for key, result in by_key.items() if result.fingerprint}
+        parts = {
+            result.fingerprint: group_fingerprint.of(digests[key]["parts"] or {}).identity._asdict()
+            for key, result in by_key.items()
+            if result.fingerprint
+        }
         known = self._existing("fingerprint", "groups", list(parts))
         new_groups = {fingerprint: group for fingerprint, group in parts.items() if fingerprint not in known}
         self._insert("groups", [result_tables.group_row(fingerprint, group, self.run) for fingerprint, group in new_groups.items()])

@@ -93,15 +93,6 @@ def _need(moment: Moment, refused: int, room: int, lang: Lang) -> card_bar.Card:
     return card_bar.Card(words.moment(moment.name, lang), card_bar.visible_parts(parts, room), room)
 
 
-def explained(diagnosis: Diagnosis) -> float | None:
-    """The share of what the message prints as allocated that the estimate explains; None where either is not known."""
-    ledger = memory_rows.main_ledger(diagnosis)
-    moment = ledger.moment(ledger.failing) if ledger is not None else None
-    if ledger is None or moment is None or ledger.observed is None or not ledger.observed.bytes or not moment.total.bytes:
-        return None
-    return min(moment.total.bytes / ledger.observed.bytes, 1.0)
-
-
 def moments_chart(ledger: Ledger, lang: Lang) -> dict[str, object]:
     """A row per moment, and the position of the usable memory in per cent (`edge` 0: unknown)."""
     room = ledger.usable or ledger.capacity

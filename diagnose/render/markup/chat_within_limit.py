@@ -13,7 +13,7 @@ from diagnose.phrases import Lang
 from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.markup import markdown
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, redaction, words
-from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
+from diagnose.render.parts.strings import harmless, one_line, visible
 from diagnose.render.parts.words import colon, word
 from diagnose.render.parts.wrapping import clip
 from diagnose.render.text import character_bar
@@ -112,7 +112,7 @@ def chat(diagnosis: Diagnosis, platform: Platform, lang: Lang = "en", *, redact:
     patch = advice_text.patch(diagnosis)
     if platform == "github":
         return Message(markdown.render(diagnosis, lang), patch)
-    diagnosis = map_texts(diagnosis, harmless)
+    diagnosis = advice_text.to_show(diagnosis)
     return assemble(_MessageParts(diagnosis, dialect(platform), lang), patch)
 
 

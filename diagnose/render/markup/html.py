@@ -15,7 +15,7 @@ from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.markup import bar_charts, facts_view, page_templates, step_chart
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
 from diagnose.render.parts.cited_lines import excerpts
-from diagnose.render.parts.strings import harmless, map_texts, one_line, visible
+from diagnose.render.parts.strings import one_line, visible
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.parts.wrapping import clip
@@ -49,7 +49,7 @@ def body(diagnosis: Diagnosis, lang: Lang = "en", *, inside: bool = False) -> st
 
 
 def _render(name: str, diagnosis: Diagnosis, lang: Lang, **values: object) -> str:
-    diagnosis = map_texts(diagnosis, harmless)
+    diagnosis = advice_text.to_show(diagnosis)
     return "".join(
         page_templates.page(name, lang, diagnosis=diagnosis, page=_Page(diagnosis, lang), version=__version__, **CALLED, **values)
     )
@@ -75,7 +75,7 @@ class _Page:
         memory = card_bar.build_card(diagnosis, lang)
         self.accounted = card_bar.figures_of_causes(diagnosis, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
-        self.explained, self.sides = bar_charts.explained(diagnosis), bar_charts.plan_bars(diagnosis, lang)
+        self.explained, self.sides = memory_rows.explained(diagnosis), bar_charts.plan_bars(diagnosis, lang)
         self.timelines = step_chart.timelines(diagnosis, lang)
         outcome = diagnosis.outcome
         self.planned = outcome.plan.steps if outcome.plan is not None else ()

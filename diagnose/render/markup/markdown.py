@@ -10,7 +10,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, Text
 from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, outlook_view, words
-from diagnose.render.parts.strings import harmless, map_texts, one_line
+from diagnose.render.parts.strings import harmless, one_line
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import colon, comma, word
 from diagnose.render.text import character_bar, details
@@ -28,7 +28,7 @@ COMMENT_LIMIT, BAR_WIDTH = 65_536, 76
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The answer as Markdown: advice visible, reasons folded. No text of the input can link, mention or format."""
-    diagnosis = map_texts(diagnosis, harmless)
+    diagnosis = advice_text.to_show(diagnosis)
     failed = words.bracketed(code(where), lang) if (where := failure_text.failure_place(diagnosis)) else ""
     parts = [
         f"**{failure_text.banner(diagnosis, lang)}**{failed}{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from diagnose import vocabulary
 from diagnose.budget.model.ledger import Ledger
@@ -12,6 +13,7 @@ from diagnose.phrases import Lang, phrase
 from diagnose.plan.remedies.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
 from diagnose.render.parts.failure_text import on_host
+from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.words import (
     amount,
     bracketed,
@@ -34,6 +36,9 @@ FITTING = ("yes", "likely")
 #: The only one of them that a page shows as good news: the others may not fit.
 SURE = "yes"
 
+#: The share of what was allocated that an estimate has to explain for prices by it.
+EXPLAINED = 0.5
+
 #: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
 
@@ -51,6 +56,20 @@ _FORMS = {
 
 #: The language of a fenced code block for each shell.
 BLOCKS = {"bash": "bash", "cmd": "bat", "powershell": "powershell", "windows": "powershell"}
+
+
+def to_show(diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis as a person may see it: texts that steer no terminal, and no price by an estimate that explains less than half."""
+    diagnosis = map_texts(diagnosis, harmless)
+    share = memory_rows.explained(diagnosis)
+    if share is None or share >= EXPLAINED or diagnosis.asked == "check":
+        return diagnosis
+    remedies = (without_price(remedy) if remedy.saves is not None else remedy for remedy in diagnosis.outcome.remedies)
+    return replace(diagnosis, outcome=replace(diagnosis.outcome, remedies=tuple(remedies)))
+
+
+def without_price(remedy: Remedy) -> Remedy:
+    return replace(remedy, saves=None, peak=None, fits="unknown", beyond=False, why=phrase("plan.usual_why"))
 
 
 def patch(diagnosis: Diagnosis) -> str:

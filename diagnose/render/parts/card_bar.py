@@ -311,6 +311,8 @@ def figures_of_causes(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_tex
     if (memory := build_card(diagnosis, lang)) is None:
         return {}
     drawn = {part.kind: part.bytes for part in memory.parts if part.estimated}
+    if memory_rows.estimate_deviation(diagnosis) == "below":  # how much of the rest belongs to it is not known
+        return {cause: (None, None) for cause, kind in PART_OF_CAUSE.items() if kind in drawn}
     refused, named = drawn_request(memory), diagnosis.attributions[0] if diagnosis.attributions else None
     if named is not None and (kind := PART_OF.get(named.group)) in drawn and refused > LARGE * drawn[kind]:
         drawn[kind] += refused  # a request of that kind is most of it

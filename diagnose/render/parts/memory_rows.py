@@ -84,6 +84,15 @@ def estimate_deviation(diagnosis: Diagnosis) -> str:
     return failure_text.measured_deviation(diagnosis) or length_deviation(diagnosis) or ("lacks" if lacks_terms(diagnosis) else "")
 
 
+def explained(diagnosis: Diagnosis) -> float | None:
+    """The share of what the message prints as allocated that the estimate explains; None where either is not known."""
+    ledger = main_ledger(diagnosis)
+    moment = ledger.moment(ledger.failing) if ledger is not None else None
+    if ledger is None or moment is None or ledger.observed is None or not ledger.observed.bytes or not moment.total.bytes:
+        return None
+    return min(moment.total.bytes / ledger.observed.bytes, 1.0)
+
+
 def lacks_terms(diagnosis: Diagnosis) -> bool:
     """Whether the estimate is certainly incomplete: it leaves room on a card that ran out, and no message prints what was allocated."""
     ledger, event = main_ledger(diagnosis), diagnosis.root

@@ -82,10 +82,15 @@ def change(turned: Turned, knob: str, lang: Lang) -> str:
 
 
 def remarks(turned: Turned, lang: Lang) -> list[str]:
-    """What else is to be said: that the tightest moment is another one, and why the settings exclude each other."""
+    """What else is to be said: what is as it was, that the tightest moment is another one, and why the settings exclude each other."""
     moments = [words.moment(state.moment.name, lang) for state in (turned.before, turned.after) if state.moment is not None]
     moved = [say("other_moment", lang, before=moments[0], after=moments[1])] if len(dict.fromkeys(moments)) == 2 else []
-    return [*moved, *(words.sentence(text.to(lang), lang) for text in turned.contradictions)]
+    held = [
+        words.sentence(say("already", lang, what=words.meaning(knob, lang), value=words.value_text(value, lang)), lang)
+        for knob, value in turned.changes.items()
+        if turned.old.get(knob) == value
+    ]
+    return [*held, *moved, *(words.sentence(text.to(lang), lang) for text in turned.contradictions)]
 
 
 def differences(turned: Turned) -> list[Difference]:

@@ -155,7 +155,7 @@ def bracketed(text: str, lang: Lang) -> str:
 def sentence(text: str, lang: Lang) -> str:
     """A sentence with capital and full stop; a leading key stays as it is."""
     text = text.strip()
-    first = text.split(" ", 1)[0]
+    first = text.split(" ", 1)[0].removesuffix(",")
     if lang == "en" and first.isalpha() and first.isascii() and first.islower():
         text = text[0].upper() + text[1:]
     return text if not text or text[-1] in ".!?。！？:：" else text + ("。" if lang == "zh" else ".")

@@ -20,6 +20,7 @@ from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
 from diagnose.render.parts.wrapping import Page, cells, wrap
 from diagnose.render.text import character_bar, details, full_text
+from diagnose.units import Size
 
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
 EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
@@ -48,7 +49,7 @@ class Screen:
 
 def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The answer as text of at most `view.width` columns."""
-    diagnosis = map_texts(diagnosis, harmless)
+    diagnosis = map_texts(diagnosis, harmless) if view.verbose else advice_text.to_show(diagnosis)
     page = Page(view.width, view.colour)
     headline(page, diagnosis, lang)
     if view.verbose:
@@ -135,8 +136,16 @@ def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
     moment = memory_rows.main_moment(ledger)
     if memory_rows.estimate_deviation(diagnosis) in ("above", "at_limit"):  # it was not as the estimate takes it to be
         return False
+    if others_hold_the_card(ledger, diagnosis):
+        return False
     on_card = bool(ledger.failing) and moment is not None and not failure_text.on_host(diagnosis)
     return on_card and moment is not None and memory_rows.peaks_later(ledger, moment) and memory_rows.overflows(ledger)
+
+
+def others_hold_the_card(ledger: Ledger, diagnosis: Diagnosis) -> bool:
+    """Whether what can be used is what other processes left, and not what the job will have."""
+    sizes = [fact.value for fact in diagnosis.facts if fact.name == "log.other_processes"]
+    return ledger.usable is not None and any(isinstance(size, Size) and size.bytes > ledger.usable.bytes for size in sizes)
 
 
 def caveats(screen: Screen) -> None:
@@ -153,10 +162,20 @@ def caveats(screen: Screen) -> None:
         and ledger.failing
         and memory_rows.peaks_later(ledger, moment)
         and not fails_later(ledger, diagnosis)  # as said above the bar
+        and not others_hold_the_card(ledger, diagnosis)
         and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
-    page.say(memory_rows.missing_facts(ledger, lang) if moment.terms else "", "  ", style="note")
+    page.say(
+        memory_rows.missing_facts(ledger, lang) if moment.terms and not is_said_by_heading(ledger, diagnosis) else "", "  ", style="note"
+    )
+
+
+def is_said_by_heading(ledger: Ledger, diagnosis: Diagnosis) -> bool:
+    """Whether the heading of the plan names the only fact that the estimate lacks."""
+    plan = diagnosis.outcome.plan
+    is_open = plan is not None and bool(plan.steps) and plan.fits == "unknown" and not diagnosis.outcome.usual
+    return is_open and len(memory_rows.unknown_facts(ledger)) == 1
 
 
 def remedies(screen: Screen) -> None:

@@ -222,8 +222,8 @@ def what_if(
     word: Words, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
     format: WhatIfForm = "text", lang: Lang = None, rules: Rules = None, redact: Redact = None, strict: Strict = False,
 ) -> None:  # fmt: skip
-    from diagnose.surfaces.playground import what_if_command
     from diagnose.surfaces.terminal import answer_options
+    from diagnose.surfaces.what_if import what_if_command
 
     options = plain({name: value for name, value in locals().items() if name not in ("word", "answer_options", "what_if_command")})
     _end(lang, lambda: what_if_command.what_if(word, *answer_options.split_options(options)))

@@ -17,6 +17,7 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared
+from diagnose.inputs.split_paste import pasted_configs
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.plan.outlook.turned_knobs import Turned, Workbench
@@ -28,9 +29,11 @@ from diagnose.render.parts import advice_text, failure_text, turned_view, words
 from diagnose.render.parts.failure_text import file_stem
 from diagnose.render.parts.view import View
 from diagnose.scan.source import Source
-from diagnose.surfaces.playground import what_if_command
-from diagnose.surfaces.server import what_if
 from diagnose.surfaces.server.worker_answer import MAX_CONFIG_BYTES, is_config_file
+from diagnose.surfaces.what_if import turned_roles, what_if_command
+
+#: How what torch.cuda.memory._dump_snapshot writes begins, and no text.
+PICKLE = b"\x80"
 
 #: Columns of the answer as text.
 WIDTH = 80
@@ -45,7 +48,7 @@ class Job:
 
     @cached_property
     def bench(self) -> Workbench:
-        return what_if.bench(self.diagnosis)
+        return turned_roles.bench(self.diagnosis)
 
 
 class Session:
@@ -76,11 +79,12 @@ class Session:
     def open(self, asked: Mapping[str, Any], lang: Lang) -> dict[str, Any]:
         """Read the files (`log`, `config`, or `any`, which is sorted by what it is) below `folder` and answer."""
         os.chdir(asked["folder"])
-        logs, configs = sorted_files(asked["files"])
+        logs, configs, snapshot = sorted_files(asked["files"])
         options = {name: asked.get(name) or None for name in ("model", "gpu", "gpus")} | {"set": asked.get("set") or {}}
-        if not logs and not configs:
+        if not logs and not configs and snapshot is None:
             raise what_if_command.turned_error("no_page", "give_something")
-        diagnosis = explain(logs, configs=configs, **options) if logs else check(configs, **options)
+        failed = logs or snapshot is not None
+        diagnosis = explain(logs, configs=configs, **options, snapshot=snapshot) if failed else check(configs, **options)
         self.job = Job(diagnosis)
         return self.show(asked, lang)
 
@@ -172,27 +176,39 @@ class Session:
 
     @staticmethod
     def changes(asked: Mapping[str, Any]) -> dict[str, Value]:
-        return what_if.values({name: as_typed(value) for name, value in (asked.get("changes") or {}).items()})
+        return turned_roles.values({name: as_typed(value) for name, value in (asked.get("changes") or {}).items()})
 
 
-def sorted_files(files: list[dict[str, str]]) -> tuple[list[Path | Source], list[ConfigSource | Path]]:
-    """Logs and configs: as they were given, else by name and content. A folder is read as a job's folder is."""
+def sorted_files(files: list[dict[str, str]]) -> tuple[list[Path | Source], list[ConfigSource | Path], Path | None]:
+    """Logs, configs and the memory snapshot: as they were given, else by name and content. A folder is read as a job's folder is; a paste
+    may hold several configs."""
     logs: list[Path | Source] = []
     configs: list[ConfigSource | Path] = []
+    snapshot = None
     for file in files:
         path = Path(file["name"])
-        kind = file["kind"]
-        if kind == "any":
-            kind = (
-                "config"
-                if path.is_file() and path.stat().st_size <= MAX_CONFIG_BYTES and is_config_file(path.name, path.read_bytes())
-                else "log"
-            )
-        if kind == "config":
+        kind = kind_of(path) if file["kind"] == "any" else file["kind"]
+        if kind == "snapshot":
+            snapshot = path
+        elif kind == "pasted":
+            several = pasted_configs(path.read_text(encoding="utf-8", errors="replace"), path.name)
+            configs += several if len(several) > 1 else [path]
+        elif kind == "config":
             configs.append(path)
         else:
             logs.append(path)
-    return logs, configs
+    return logs, configs, snapshot
+
+
+def kind_of(path: Path) -> str:
+    """What a file that somebody dropped is."""
+    if not path.is_file():
+        return "log"
+    with path.open("rb") as opened:
+        if opened.read(1) == PICKLE:
+            return "snapshot"
+    is_small = path.stat().st_size <= MAX_CONFIG_BYTES
+    return "config" if is_small and is_config_file(path.name, path.read_bytes()) else "log"
 
 
 def as_typed(value: object) -> str:

@@ -59,9 +59,12 @@ class Answer:
     data: str = ""
     page: str = ""
     wrong: str = ""
-    #: Of a web page: its title, the name of the file that it is kept as, the plan as a diff, and fields for what is asked.
+    #: Of a web page: its title, the name of the file that it is kept as, the file itself, the same as a comment, the plan as a diff, and
+    #: fields for what is asked.
     title: str = ""
     stem: str = ""
+    file: str = ""
+    comment: str = ""
     patch: str = ""
     asked: tuple[Field, ...] = ()
 

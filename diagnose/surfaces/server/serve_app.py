@@ -39,6 +39,30 @@ from diagnose.version import __version__
 
 REPORT = {"application/json": {"schema": {"$ref": "#/components/schemas/Report"}}}
 
+#: Bodies that can be sent as they are.
+EXAMPLES: dict[str, dict[str, dict[str, Any]]] = {
+    "explain": {
+        "a message and a config": {
+            "text": "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.64 GiB. "
+            "GPU 0 has a total capacity of 79.15 GiB of which 1.41 GiB is free.",
+            "configs": [{"name": "train.yaml", "text": "per_device_train_batch_size: 4\ncutoff_len: 4096\n"}],
+            "options": {"lang": "en", "gpus": 8, "set": {"train.max_seq_len": 2048}},
+        },
+        "the message alone": {"text": "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB"},
+    },
+    "check": {
+        "a run that did not start yet": {
+            "configs": [
+                {
+                    "name": "train.yaml",
+                    "text": "model_name_or_path: Qwen/Qwen2.5-7B-Instruct\nstage: sft\nfinetuning_type: lora\ncutoff_len: 4096\n",
+                }
+            ],
+            "options": {"gpu": "A100-80GB", "gpus": 8},
+        },
+    },
+}
+
 #: Meanings of the statuses of a POST, for the OpenAPI description.
 STATUSES = {
     400: "The request ended before its body did.",
@@ -160,7 +184,9 @@ def _add_api(app: FastAPI, ask: AskWorker, pool: WorkerPool, redact: bool) -> No
 
 def _operation(name: str, shape: str, summary: str) -> dict[str, Any]:
     """OpenAPI keywords of a POST. pydantic reads the body, not FastAPI, so it is declared here."""
-    body = {"required": True, "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{shape}"}}}}
+    examples = {title: {"summary": title, "value": value} for title, value in EXAMPLES[name].items()}
+    content = {"schema": {"$ref": f"#/components/schemas/{shape}"}, "examples": examples}
+    body = {"required": True, "content": {"application/json": content}}
     return {
         "operation_id": name,
         "summary": summary,

@@ -11,7 +11,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from diagnose.errors import UserError
+from diagnose.errors import UserError, pip
 from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.server.worker_pool import WorkerPool
 from diagnose.surfaces.terminal import console
@@ -162,4 +162,4 @@ def open_files() -> int:
 def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:
     """The error that tells how to install the optional libraries of a command; `command` if it is not called like the extra."""
     sentence = phrase("remote.extra", command=command or extra, module=error.name or "?")
-    return UserError(sentence, "", phrase("remote.install", extra=extra))
+    return UserError(sentence, "", phrase("remote.install", extra=extra, pip=pip()))

@@ -186,10 +186,15 @@ def answer_response(answer: Answer, lang: Lang, kept: dict[str, str] | None = No
     pasted (`kept`) can be sent again."""
     sheet = page_templates.asset(*SHEET, "pasted.css")
     asked = [one for one in answer.asked if kept is not None and one.name not in kept]
-    patch = f"data:text/x-diff;base64,{b64encode(answer.patch.encode(errors='replace')).decode()}" if answer.patch else ""
     response = html_response(
-        "pasted", lang, answer=answer.page, sheet=sheet, title=f"{answer.title} · oomdoctor", stem=answer.stem, patch=patch, asked=asked,
+        "pasted", lang, answer=answer.page, sheet=sheet, title=f"{answer.title} · oomdoctor", stem=answer.stem, asked=asked,
         kept=kept or {},
+        patch=data_link("text/x-diff", answer.patch), file=data_link("text/html", answer.file), comment=answer.comment,
     )  # fmt: skip
     response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.csp_digest(sheet)}")
     return response
+
+
+def data_link(kind: str, text: str) -> str:
+    """An address that holds a file: nothing has to be kept for it, and no script makes it. Empty without a text."""
+    return f"data:{kind};charset=utf-8;base64,{b64encode(text.encode(errors='replace')).decode()}" if text else ""

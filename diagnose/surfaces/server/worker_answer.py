@@ -12,6 +12,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.facts import declared
 from diagnose.inputs.pasted_page import is_config
+from diagnose.inputs.split_paste import pasted_configs
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
 from diagnose.plan.remedies.remedy import Question as AskedQuestion
@@ -24,9 +25,9 @@ from diagnose.render.parts import words as words_of
 from diagnose.render.parts.view import View
 from diagnose.scan import memory_words
 from diagnose.scan.source import Source
-from diagnose.surfaces.server import what_if
 from diagnose.surfaces.server.question import Answer, Field, Question, label
-from diagnose.surfaces.server.typed_answers import WhatIf
+from diagnose.surfaces.what_if import turned_roles
+from diagnose.surfaces.what_if.typed_changes import WhatIf
 
 #: The prefix of Question.form that asks for a chat message; the platform follows.
 CHAT_FORM = "chat."
@@ -58,6 +59,8 @@ def answer_question(question: Question) -> Answer:
         page=page,
         title=failure_text.banner(diagnosis, question.lang),
         stem=failure_text.file_stem(diagnosis),
+        file=html.render(diagnosis, question.lang),
+        comment=RENDERERS["markdown"](diagnosis, question.lang, View()),
         patch=advice_text.patch(diagnosis),
         asked=tuple(form_field(asked, question.lang) for asked in diagnosis.outcome.questions),
     )
@@ -76,16 +79,21 @@ def form_field(asked: AskedQuestion, lang: Lang) -> Field:
 def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis:
     """The diagnosis, with secrets masked if the question wants it. Raises UserError for an option without a meaning."""
     options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": question.set}
-    configs = [
-        ConfigSource(label(name, f"config-{number}"), data if isinstance(data, bytes) else data.encode(errors="replace"))
-        for number, (name, data) in enumerate(question.configs, 1)
-    ]
+    configs = [source for number, config in enumerate(question.configs, 1) for source in config_sources(number, *config)]
     if not question.logs:
         diagnosis = check(configs, **options, frontier=frontier)
     else:
         logs = [Source.text(log, label(name, f"log-{number}")) for number, (name, log) in enumerate(question.logs, 1)]
         diagnosis = explain(logs, configs=configs, **options)
     return redaction.mask_diagnosis(diagnosis) if question.redact else diagnosis
+
+
+def config_sources(number: int, name: str, data: str | bytes) -> list[ConfigSource]:
+    """A config; of a paste that is called like no file perhaps several."""
+    called = label(name, f"config-{number}")
+    if isinstance(data, str) and not called.lower().endswith(CONFIG_SUFFIXES):
+        return pasted_configs(data, called)
+    return [ConfigSource(called, data if isinstance(data, bytes) else data.encode(errors="replace"))]
 
 
 def report_json(diagnosis: Diagnosis, lang: Lang) -> str:
@@ -102,11 +110,11 @@ def render_page(diagnosis: Diagnosis, question: Question) -> str:
 
 def answer_what_if(question: Question) -> Answer:
     """The ledgers without and with the changes, role by role. Raises UserError for an unknown name or a value that it cannot have."""
-    changes = what_if.values(question.changes)
+    changes = turned_roles.values(question.changes)
     diagnosis = diagnose_question(question, frontier=False)
-    comparison = what_if.compare(what_if.bench(diagnosis).turn(changes), diagnosis, question)
+    comparison = turned_roles.compare(turned_roles.bench(diagnosis).turn(changes), diagnosis, question.changes, question.lang)
     data = json.dumps(mapping(comparison, WhatIf, question.lang), ensure_ascii=False)
-    return Answer(data=data, page=what_if.summary_text(comparison, question.lang))
+    return Answer(data=data, page=turned_roles.summary_text(comparison, question.lang))
 
 
 # -- chats

@@ -15,11 +15,11 @@ from diagnose.render.markup import page_templates, turned_page
 from diagnose.render.markup.html import SHEET
 from diagnose.render.parts import turned_view, words
 from diagnose.render.text import turned_text
-from diagnose.surfaces.server.typed_answers import RoleChange
-from diagnose.surfaces.server.what_if import bench, roles, values
 from diagnose.surfaces.terminal import console, path_arguments
 from diagnose.surfaces.terminal.answer_command import complain
 from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
+from diagnose.surfaces.what_if.turned_roles import bench, roles, values
+from diagnose.surfaces.what_if.typed_changes import RoleChange
 
 #: A change on the command line: a knob's dotted name, and its value.
 CHANGE = re.compile(r"([a-z_]+\.[a-z_]+)=(.*)", re.DOTALL)

@@ -16,9 +16,8 @@ from diagnose.plan.outlook.turned_knobs import CARD, Turned, Workbench
 from diagnose.plan.pricing import fit
 from diagnose.plan.remedies.remedy_rules import with_folders
 from diagnose.render.parts import words
-from diagnose.surfaces.server.question import Question
-from diagnose.surfaces.server.typed_answers import Figures, MomentChange, RoleChange, TermChange, WhatIf
 from diagnose.surfaces.terminal import console
+from diagnose.surfaces.what_if.typed_changes import Figures, MomentChange, RoleChange, TermChange, WhatIf
 from diagnose.units import Size, show
 
 
@@ -39,15 +38,15 @@ def values(changes: Mapping[str, str]) -> dict[str, Value]:
     return {name: typed(name, text) for name, text in changes.items()}
 
 
-def compare(turned: Turned, diagnosis: Diagnosis, question: Question) -> WhatIf:
+def compare(turned: Turned, diagnosis: Diagnosis, changes: Mapping[str, str], lang: Lang) -> WhatIf:
     """A job before and after, role by role, with what is to be said of either."""
-    warnings = [notice.message.to(question.lang) for notice in diagnosis.notices if notice.level != "info"]
+    warnings = [notice.message.to(lang) for notice in diagnosis.notices if notice.level != "info"]
     return WhatIf(
-        changes=dict(question.changes),
+        changes=dict(changes),
         fits_before=turned.before.fits,
         fits_after=turned.after.fits,
-        roles=roles(turned, question.lang),
-        notices=list(dict.fromkeys([*warnings, *(text.to(question.lang) for text in turned.contradictions)])),
+        roles=roles(turned, lang),
+        notices=list(dict.fromkeys([*warnings, *(text.to(lang) for text in turned.contradictions)])),
     )
 
 
