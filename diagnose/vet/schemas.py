@@ -1452,6 +1452,12 @@ class DeepSpeedHost(Row):
     weights_buffer: str
 
 
+class EarlierTorch(Row):
+    keeps_gradients: str
+    steps_one_by_one: str
+    loads_all_kernels: str
+
+
 class Ledger(Row):
     optimizers: dict[str, Optimizer]
     galore_rank: int
@@ -1468,6 +1474,8 @@ class Ledger(Row):
     engine_tokens: EngineTokens
     engines: EnginePlans
     in_one: InOne
+    experts_in_one: list[str]
+    earlier_torch: EarlierTorch
     suppositions: list[Supposition]
     pairs: list[str]
     rollouts: list[str]

@@ -113,7 +113,7 @@ def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Te
     has_gradients = any(term.group == "gradients" and term.size.bytes for term in alive)
     grown = [] if has_gradients else training_states.gradients(job, resident=False)
     alive += in_process_roles.joint_activations(job) if job.role.hosts else []  # its backward comes after this one
-    last = [*alive, *grown, *working, *comm_buffers.root_gradients(job)]
+    last = [*alive, *grown, *working, *comm_buffers.root_gradients(job), *activations.checkpoints_held(job)]
     end = [
         *alive,
         *grown,
