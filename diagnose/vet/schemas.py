@@ -1312,7 +1312,7 @@ class Liger(Row):
 class Losses(Row):
     losses: list[Loss]
     own_loss: dict[str, str]
-    plain_loss: list[str]
+    plain_loss: dict[str, str]
     whole_rows: list[str]
     outputs_in_fp32: list[str]
     chunked_loss: dict[str, ChunkedLoss]
