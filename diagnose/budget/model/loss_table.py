@@ -115,7 +115,7 @@ def find_loss(job: LossQuery) -> Loss:
 def _conditions(job: LossQuery) -> dict[str, Truth]:
     """Truth of the conditions of rules/losses.yaml that are neither names nor releases."""
     plain, own = (_as_of(losses()[name].get(job.family), job.transformers) for name in ("plain_loss", "own_loss"))
-    upcast = False if plain else releases("<4.45").holds(job.transformers)
+    upcast = False if plain else releases("<4.46").holds(job.transformers)
     return {
         "plain_loss": plain,
         "whole_rows": job.family in losses()["whole_rows"],
