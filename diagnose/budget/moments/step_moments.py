@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from diagnose.budget.model.formulas import Number, Span
+from diagnose.budget.model.job_roles import is_planned
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
@@ -15,8 +16,8 @@ from diagnose.budget.terms import (
     adapter_inputs,
     comm_buffers,
     dora,
-    engine_budget,
     extra_models,
+    kv_cache,
     logits,
     training_states,
     vision_tower,
@@ -166,9 +167,11 @@ def frozen_moments(job: Setup) -> list[Moment]:
 
 def engine_moments(job: Setup) -> list[Moment]:
     """Moments of a rollout engine: its weights, then with its cache, which has no size of its own where the weights are all that failed."""
-    if job.role.apart and engine_budget.is_planned(job.book):
+    if job.role.apart and is_planned(job.book):
+        from diagnose.budget.terms import engine_budget  # not loaded where nothing is served
+
         return engine_budget.moments(job)
-    engine_weights, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
+    engine_weights, cache = extra_models.engine_weights(job), kv_cache.engine_cache(job)
     if not engine_weights:
         return []
     others = in_process_roles.other_role_terms(job, moments=True)
