@@ -1452,6 +1452,14 @@ class DeepSpeedHost(Row):
     weights_buffer: str
 
 
+class DenoiserLayers(Row):
+    full: tuple[int, int, int]
+    lora: tuple[int, int, int]
+    adapter: int
+    beside: int
+    leaves: bool
+
+
 class EarlierTorch(Row):
     keeps_gradients: str
     steps_one_by_one: str
@@ -1500,6 +1508,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "hypotheses": Hypotheses,
         "declared": Declared,
         "denoisers": dict[str, int],
+        "denoiser_layers": dict[str, DenoiserLayers],
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],
