@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from diagnose.budget.model.ledger import Moment, Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.moments import other_passes
@@ -25,5 +27,5 @@ def moments(job: Setup) -> list[Moment]:
     ]
 
 
-def _bytes(terms: list[Term]) -> int:
+def _bytes(terms: Iterable[Term]) -> int:
     return sum(term.size.bytes for term in terms)
