@@ -62,7 +62,6 @@ class Traits:
     unties_head: bool = False  # the output head is a matrix of its own even where the checkpoint ties it to the embedding
     quantizes_through_half: bool = False  # 4-bit weights are quantised from fp16, and dequantised to fp16 before they are cast
     quantizes_head: bool = False  # the output head is quantised as well
-    caches_encoders: bool = False  # text encoders and VAE have left the card when training starts
     trains_denoisers: bool = False  # what it trains of a pipeline of images or video is the U-Net or transformer (rules/denoisers.yaml)
     freezes_vision: bool = False  # vision tower and projector are frozen unless told otherwise
     ranks_adalora: bool = False  # its trainer has AdaLoRA rank the parameters after every step

@@ -54,8 +54,6 @@ def beside(job: Setup) -> list[Term]:
     """Text encoders and VAE in 16 bits, where what they make of the data set is not cached before training. Large text encoders leave the
     card when the prompt is read, unless every image has its own."""
     entry = layers(job.book.word("model.denoiser")) or {}
-    if job.traits.caches_encoders:
-        return []
     whole, middle = f"2*{entry['beside']}", 0 if entry["leaves"] else 1
     return [
         job.term("denoiser_beside", "extra_models", f"{middle}*{whole}", low="0", high=whole, source="model_index.json of the pipeline")
