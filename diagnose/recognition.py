@@ -61,14 +61,16 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
 
 
 def _denoiser(book: FactBook) -> Iterator[Fact]:
-    """The parameters of the network that a trainer of images or video trains. Its layers are not known, so that no run is said to fit; what
+    """The parameters of the network that a trainer of images or video trains. Where its layers are not known no run is said to fit; what
     its weights and states take alone may be too much."""
     path = book.word("model.path")
     if not path or not traits_of(book.word("train.framework")).trains_denoisers:
         return
-    params = rule_files.table("denoisers").get(path.rstrip("/").rpartition("/")[2].lower())
-    if params:
+    name = path.rstrip("/").rpartition("/")[2].lower()
+    if params := rule_files.table("denoisers").get(name):
         yield _fact("model.total_params", params, Witness("catalogue", text=path))
+        if name in rule_files.table("denoiser_layers"):
+            yield _fact("model.denoiser", name, Witness("catalogue", text=path))
 
 
 def _size_by_name(book: FactBook) -> Iterator[Fact]:

@@ -56,6 +56,7 @@ class Traits:
     shards_scales: bool = False  # the scales of 4-bit weights are sharded with them
     keeps_16_bit_beside_quantized: bool = False  # no prepare_model_for_kbit_training: weights beside a quantised base stay in 16 bits
     unprepared: Releases | None = None  # ... in these releases of its own, whose adapters are 16 bits, too
+    unprepared_sharded: Releases | None = None  # ... where the base is sharded
     unprepared_pairs: Releases | None = None  # ... where it trains on pairs
     spares_tower: bool = False  # a vision tower is not quantised with the base
     unties_head: bool = False  # the output head is a matrix of its own even where the checkpoint ties it to the embedding

@@ -1318,7 +1318,7 @@ class Liger(Row):
 class Losses(Row):
     losses: list[Loss]
     own_loss: dict[str, str]
-    plain_loss: list[str]
+    plain_loss: dict[str, str]
     whole_rows: list[str]
     outputs_in_fp32: list[str]
     chunked_loss: dict[str, ChunkedLoss]
@@ -1458,6 +1458,20 @@ class DeepSpeedHost(Row):
     weights_buffer: str
 
 
+class DenoiserLayers(Row):
+    full: tuple[int, int, int]
+    lora: tuple[int, int, int]
+    adapter: int
+    beside: int
+    leaves: bool
+
+
+class EarlierTorch(Row):
+    keeps_gradients: str
+    steps_one_by_one: str
+    loads_all_kernels: str
+
+
 class Ledger(Row):
     optimizers: dict[str, Optimizer]
     galore_rank: int
@@ -1474,6 +1488,8 @@ class Ledger(Row):
     engine_tokens: EngineTokens
     engines: EnginePlans
     in_one: InOne
+    experts_in_one: list[str]
+    earlier_torch: EarlierTorch
     suppositions: list[Supposition]
     pairs: list[str]
     rollouts: list[str]
@@ -1498,6 +1514,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "hypotheses": Hypotheses,
         "declared": Declared,
         "denoisers": dict[str, int],
+        "denoiser_layers": dict[str, DenoiserLayers],
         "dumps": list[Dump],
         "effective": Effective,
         "facts": dict[str, ProducedFact],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collected import for_each
 
+from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.plan.pricing import fit
 from diagnose.recognition import recognise
+from diagnose.units import Version
 
 FLUX, SDXL = "black-forest-labs/FLUX.1-dev", "stabilityai/stable-diffusion-xl-base-1.0"
 
@@ -35,3 +37,43 @@ def test_states_alone_may_be_too_much(model: str, method: str, card: str, says: 
     }
     book = FactBook([Fact(name, value, "given", Witness("given")) for name, value in facts.items()])
     assert fit.sits(ledgers(book.learn(recognise(book)))[0]) == says
+
+
+def _ledger(**settings: Value) -> Ledger:
+    facts: dict[str, Value] = {
+        "model.path": "runwayml/stable-diffusion-v1-5",
+        "train.framework": "diffusers",
+        "train.finetuning": "lora",
+        "lora.rank": 4,
+        "train.precision": "fp16",
+        "train.optimizer": "adamw",
+        "train.micro_batch_size": 1,
+        "data.image_size": 512,
+        "model.attention": "sdpa",
+        "parallel.world": 1,
+    }
+    facts |= {name.replace("__", "."): value for name, value in settings.items()}
+    book = FactBook([Fact(name, value, "given", Witness("given")) for name, value in facts.items()])
+    return ledgers(book.learn(recognise(book)))[0]
+
+
+def test_a_known_network_keeps_so_much_per_position_of_the_latent() -> None:
+    """64 x 64 positions of an image of 512 pixels (benchmarks/activations/denoisers.py)."""
+    whole = _ledger()
+    stays = _ledger(train__gradient_checkpointing="enabled")
+    assert whole.complete and whole.moments[3].only("denoiser_layers").bytes == 276914 * 4096
+    assert stays.complete and stays.moments[3].only("denoiser_checkpoints").bytes == 41600 * 4096
+    assert _ledger(train__micro_batch_size=2).moments[3].only("denoiser_layers").bytes == 2 * 276914 * 4096
+
+
+def test_what_full_training_takes_in_fp32_is_what_was_measured() -> None:
+    """Stable Diffusion 1.4 with its text encoder and twice the rows for prior preservation took 27.5 GB in fp32 (PEFT's README): weights,
+    gradients, moments and what a step takes of the text encoder (2.3 GiB) are not the network's."""
+    needs = _ledger(train__finetuning="full", train__precision="fp32", train__micro_batch_size=2).peak
+    assert needs is not None and 16 < needs.total.bytes / 2**30 < 25.6
+
+
+def test_attention_without_a_fused_kernel_is_not_estimated() -> None:
+    assert not _ledger(model__attention="eager").complete
+    assert not _ledger(version__torch=Version("1.13.1")).complete
+    assert _ledger(version__torch=Version("1.13.1"), model__attention="xformers").complete

@@ -33,6 +33,8 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
     if role.model is not None and role.model.fixed:
         pixels = book.count("data.image_pixels") if role.model.kind == "patches" else None
         length = role.model.patches_of(pixels) if pixels else role.model.fixed
+    if book.word("model.denoiser") and role.trained:
+        return _latent_batch(book, rows)
     budget = book.count("train.token_budget")
     if budget and rows is None:
         rows, length = 1, budget
@@ -50,6 +52,21 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
         parallel = max(1, book.count("parallel.context") or 1)
         letters["T"] = -(-min(tokens, budget or tokens) // parallel)
     return Batch(letters, solved, tuple(unknown))
+
+
+#: Pixels of a position of the latent: VAEs of images shrink each side to an eighth.
+LATENT = 64
+
+
+def _latent_batch(book: FactBook, rows: int | None) -> Batch:
+    """Rows, and positions of the latent of one image (n_l)."""
+    side = book.count("data.image_size")
+    pixels = book.count("data.image_pixels") or (side * side if side else None)
+    letters: dict[str, Number] = {} if rows is None else {"b": rows, "B": rows}
+    if pixels:
+        letters["n_l"] = -(-pixels // LATENT)
+    needed = {"train.micro_batch_size": rows, "data.image_size": pixels}
+    return Batch(letters, False, tuple(name for name, value in needed.items() if value is None))
 
 
 def _encoder_decoder_batch(book: FactBook, model: Model, source: Model, rows: int | None, cap: int | None) -> Batch:

@@ -161,3 +161,8 @@ def _serving_role(book: FactBook, model: Model | None) -> Role:
 def engine_role(book: FactBook, model: Model | None) -> Role:
     """An inference engine in a process of its own."""
     return Role("engine", model, book.count("rollout.tensor_parallel"), trained=False, apart=True)
+
+
+def is_planned(book: FactBook) -> bool:
+    """Whether the job is an engine that has not run yet: nothing failed."""
+    return book.word("run.regime") == "serve" and "log.phase" not in book and book.word("log.family") is None

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 from diagnose import rule_files
 from diagnose.adapters.schema.framework_tables import lineage
 from diagnose.release_spans import releases
-from diagnose.ternary import Truth, any_of, not_
+from diagnose.ternary import Truth, all_of, any_of, not_
 from diagnose.units import Version
 from diagnose.word_conditions import Conditions, conditions, hold
 
@@ -111,17 +111,21 @@ def find_loss(job: LossQuery) -> Loss:
 
 def _conditions(job: LossQuery) -> dict[str, Truth]:
     """Truth of the conditions of rules/losses.yaml that are neither names nor releases."""
-    plain = job.family in losses()["plain_loss"]
-    span = losses()["own_loss"].get(job.family)
-    upcast = False if plain else releases("<4.45").holds(job.transformers)
+    plain, own = (_as_of(losses()[name].get(job.family), job.transformers) for name in ("plain_loss", "own_loss"))
+    upcast = False if plain else releases("<4.46").holds(job.transformers)
     return {
         "plain_loss": plain,
         "whole_rows": job.family in losses()["whole_rows"],
         "in_fp32": job.double,
-        "in_16_bits": not_(job.autocast) if plain else False,
-        "own_loss": False if span is None else True if not span else releases(span).holds(job.transformers),
+        "in_16_bits": False if plain is False else all_of([plain, not_(job.autocast)]),
+        "own_loss": own,
         "fp32": any_of([upcast, job.converted]),
     }
+
+
+def _as_of(span: str | None, release: Version | None) -> Truth:
+    """Whether what a family does till some release (`span`; "": in all, None: it does not) holds in this one."""
+    return False if span is None else not span or releases(span).holds(release)
 
 
 def _widen(loss: Loss, others: list[Loss]) -> Loss:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose.budget.model.software_table import table
+from diagnose.budget.model.software_table import earlier_torch, table
 from diagnose.facts import FactBook
 from diagnose.units import Size
 
@@ -14,7 +14,11 @@ def context(book: FactBook, *, eager: bool = False) -> Size:
     with every kernel loaded at once."""
     figures = table()["outside"]
     capability = book.version("hardware.compute_capability")
-    low, high = figures["eager"] if eager else figures["context"].get(str(capability), figures["context"]["other"])
+    low, high = (
+        figures["eager"]
+        if eager or earlier_torch("loads_all_kernels", book)
+        else figures["context"].get(str(capability), figures["context"]["other"])
+    )
     return Size.between(low * MIB, high * MIB)
 
 

@@ -220,4 +220,5 @@ def _runs_autocast(book: FactBook, shards: Sharding) -> Truth:
 
 def _presumed_facts(book: FactBook, role: Role) -> list[str]:
     """Missing facts that the figures presume a value for: supervised training, SDPA."""
-    return [name for name in ("train.stage", "model.attention") if role.trained and book.value(name) is None]
+    presumed = ("model.attention",) if book.word("model.denoiser") else ("train.stage", "model.attention")
+    return [name for name in presumed if role.trained and book.value(name) is None]

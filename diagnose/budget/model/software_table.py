@@ -6,6 +6,8 @@ from functools import cache
 from typing import Any, NamedTuple, cast
 
 from diagnose import rule_files
+from diagnose.facts import FactBook
+from diagnose.release_spans import releases
 
 
 @cache
@@ -49,3 +51,8 @@ def optimizer(word: str) -> Optimizer | None:
     return Optimizer(
         slots=entry.get("slots"), flat=flat, least=float(entry.get("least", flat)), rest=entry.get("rest"), source=entry["source"], **marks
     )
+
+
+def earlier_torch(what: str, book: FactBook) -> bool:
+    """Whether the run's torch is known to be one that still does this (rules/ledger.yaml, earlier_torch)."""
+    return releases(table()["earlier_torch"][what]).holds(book.version("version.torch")) is True

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from diagnose import rule_files
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
@@ -111,6 +112,8 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
         apart = traits_of(book.word("train.framework")).pads_qkv
         count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart)
         count += saved
+    if count is None and (network := rule_files.table("denoiser_layers").get(book.word("model.denoiser") or "")):
+        count = (rank or DEFAULT_RANK) * network["adapter"]
     unknown = () if rank is not None or small else ("lora.rank",)
     dropout = (book.ratio("lora.dropout") or 0) > 0
     return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _count_inputs(names), unknown, kind, names)

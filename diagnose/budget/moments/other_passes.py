@@ -9,7 +9,7 @@ from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles
-from diagnose.budget.terms import activations, comm_buffers, extra_models, logits, training_states
+from diagnose.budget.terms import activations, comm_buffers, extra_models, kv_cache, logits, training_states
 from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
 from diagnose.facts import FactBook
 
@@ -26,7 +26,7 @@ def generating(job: Setup) -> list[Term]:
         *stays,
         *in_process_roles.other_role_terms(job, moments=True, engine=True),
         *extra_models.samples(job),
-        *extra_models.own_generation(job),
+        *kv_cache.own_generation(job),
         *comm_buffers.gathered_params(job),
     ]
 
@@ -106,7 +106,7 @@ def generates(job: Setup) -> bool:
 def generation_cache(job: Setup) -> list[Term]:
     """The KV cache of all rows at their longest, and what filling it takes."""
     rows, longest = job.values.get("b"), job.book.count("eval.generation_len") or job.values.get("s")
-    return extra_models.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
+    return kv_cache.cache(job, rows, longest) if isinstance(rows, int) and isinstance(longest, int) else []
 
 
 def predictions(job: Setup) -> list[Term]:

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import term
-from diagnose.budget.model.job_roles import Role, roles
+from diagnose.budget.model.job_roles import Role, is_planned, roles
 from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.moments import failure_moment, host_memory, in_process_roles, step_moments
+from diagnose.budget.moments import denoiser_moments, failure_moment, host_memory, in_process_roles, step_moments
 from diagnose.budget.moments.host_memory import estimate_host
 from diagnose.budget.moments.precision_range import span_guesses, span_readings
 from diagnose.budget.moments.read_set_memo import ReadSetMemo
-from diagnose.budget.terms import engine_budget, extra_models, training_states
+from diagnose.budget.terms import denoiser, extra_models, training_states
 from diagnose.facts import FactBook
 from diagnose.phrases import phrase
 from diagnose.units import Size
@@ -138,6 +138,8 @@ def _moments(job: Setup) -> list[Moment]:
         return step_moments.engine_moments(job)
     if job.role.predicts:
         return step_moments.prediction_moments(job)
+    if denoiser.is_denoiser(job):
+        return denoiser_moments.moments(job)
     return step_moments.training_moments(job) if job.role.trained else step_moments.frozen_moments(job)
 
 
@@ -167,9 +169,13 @@ def _usable_memory(book: FactBook, draft: RoleDraft, capacity: Size | None) -> S
 def _is_complete(job: Setup) -> bool:
     """Whether no resident term and no activation is missing. What an engine's passes take beside weights and cache is not estimated."""
     if job.role.name == "engine":
-        if job.role.apart and engine_budget.is_planned(job.book):
+        if job.role.apart and is_planned(job.book):
+            from diagnose.budget.terms import engine_budget  # not loaded where nothing is served
+
             return engine_budget.is_complete(job)
         return job.knows("P") and (not job.role.apart or failure_moment.engine_is_loading(job.book))
+    if denoiser.is_denoiser(job):
+        return denoiser.is_complete(job)
     needs = [
         "P",
         "T",

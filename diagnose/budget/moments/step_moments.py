@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from diagnose.budget.model.formulas import Number, Span
+from diagnose.budget.model.job_roles import is_planned
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
@@ -15,8 +16,8 @@ from diagnose.budget.terms import (
     adapter_inputs,
     comm_buffers,
     dora,
-    engine_budget,
     extra_models,
+    kv_cache,
     logits,
     training_states,
     vision_tower,
@@ -113,7 +114,7 @@ def layer_backward(job: Setup, live: list[Term], forward: list[Term]) -> list[Te
     has_gradients = any(term.group == "gradients" and term.size.bytes for term in alive)
     grown = [] if has_gradients else training_states.gradients(job, resident=False)
     alive += in_process_roles.joint_activations(job) if job.role.hosts else []  # its backward comes after this one
-    last = [*alive, *grown, *working, *comm_buffers.root_gradients(job)]
+    last = [*alive, *grown, *working, *comm_buffers.root_gradients(job), *activations.checkpoints_held(job)]
     end = [
         *alive,
         *grown,
@@ -166,9 +167,11 @@ def frozen_moments(job: Setup) -> list[Moment]:
 
 def engine_moments(job: Setup) -> list[Moment]:
     """Moments of a rollout engine: its weights, then with its cache, which has no size of its own where the weights are all that failed."""
-    if job.role.apart and engine_budget.is_planned(job.book):
+    if job.role.apart and is_planned(job.book):
+        from diagnose.budget.terms import engine_budget  # not loaded where nothing is served
+
         return engine_budget.moments(job)
-    engine_weights, cache = extra_models.engine_weights(job), extra_models.engine_cache(job)
+    engine_weights, cache = extra_models.engine_weights(job), kv_cache.engine_cache(job)
     if not engine_weights:
         return []
     others = in_process_roles.other_role_terms(job, moments=True)

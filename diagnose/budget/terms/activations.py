@@ -5,6 +5,8 @@ Bytes per token of one layer come from decoder_layer.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.role_setup import Setup
@@ -17,6 +19,8 @@ from diagnose.budget.terms.decoder_layer import Layer, layer, recomputes
 from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts
 from diagnose.budget.terms.layer_mode import computes_in_fp32, has_fp32_residual, is_padded, is_upcast, may_be_padded, runs_autocast
 from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, whole_module
+from diagnose.release_spans import releases
+from diagnose.units import Size
 
 SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
 
@@ -160,6 +164,25 @@ def checkpoints(job: Setup) -> list[Term]:
         inputs = "2*h" if compiled else "4*h"
         return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
     return [job.term("checkpoints", "activations", f"{width}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
+
+
+#: The first torch whose FSDP1 waits for the gradient of a frozen unit's input to reshard the unit.
+WAITS_FOR_INPUTS = "<2.1"
+HELD = "torch distributed/fsdp/_runtime_utils.py _register_post_backward_reshard_only_hook; autograd/graph.py register_multi_grad_hook"
+
+
+def checkpoints_held(job: Setup) -> list[Term]:
+    """What FSDP1 holds till backward is over where layers are frozen and checkpointing is reentrant: its hook on the input of every layer
+    keeps that, which checkpointing has detached, and its gradient: checkpoints and as much again. Nothing where it is not known whether
+    checkpointing is reentrant but as the upper end."""
+    reentrant = job.book.switch("train.checkpoint_reentrant")
+    if job.book.count("fsdp.version") != 1 or not job.sharding.scheme.startswith("fsdp") or not job.trainable.lora or reentrant is False:
+        return []
+    if job.checkpointing != "enabled" or releases(WAITS_FOR_INPUTS).holds(job.book.version("version.torch")):
+        return []
+    kept = [checkpoint for checkpoint in checkpoints(job) if checkpoint.key == "checkpoints"]
+    held = [*kept, *(job.term("checkpoint_gradients", "activations", each.symbols, source=HELD) for each in kept)]
+    return held if reentrant else [replace(each, size=Size.between(0, each.size.high, 0)) for each in held]
 
 
 def stored_activations(job: Setup) -> list[Term]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import Number, term
+from diagnose.budget.model.job_roles import is_planned
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
@@ -26,11 +27,6 @@ class Holding(NamedTuple):
     low: float
     likely: float
     high: float
-
-
-def is_planned(book: FactBook) -> bool:
-    """Whether the job is an engine that has not run yet: nothing failed."""
-    return book.word("run.regime") == "serve" and "log.phase" not in book and book.word("log.family") is None
 
 
 def stored_word(book: FactBook) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.layer_mode import Mode, keeps_product
 from diagnose.catalogue import Model
 from diagnose.units import Version
@@ -30,7 +31,8 @@ def experts(job: Setup, how: Mode) -> str:
 def backward_transient(job: Setup, how: Mode) -> str:
     """The peak that backward of a sparse layer adds to what the layer saved, the largest of three: the routing weights' gradient, computed
     from the experts' outputs; frozen experts recomputed while the permuted tokens are still there; the products inside the experts, when
-    their outputs are free. Raises ValueError for a model without experts."""
+    their outputs are free. Where experts work one after the other it is that of one, who has his share of the tokens, beside the gradients
+    of the layer's output and input. Raises ValueError for a model without experts."""
     if (moe := job.model.experts if job.model else None) is None:
         raise ValueError("a sparse layer without experts")
     width, frozen = how.each, how.lora and not adapts_experts(job)
@@ -45,12 +47,23 @@ def backward_transient(job: Setup, how: Mode) -> str:
             outputs = f"max({outputs}, {width + 2 * routed}*h*k_e + {2 * width}*h)"
     inside = f"{(3 if frozen else 2) * width}*k_e*f_e - {width}*h*k_e"
     gate = width if moe.shared_gate else 0
+    if loops_over_experts(job):
+        return f"max({outputs}, {inside}, 0)/E + {2 * width + gate}*h"
     return f"max({outputs}, {inside}, 0) + {width + gate}*h"
 
 
 def adapts_experts(job: Setup) -> bool:
     """Whether the targets put adapters on the experts, in models whose experts are one tensor or many linears."""
     return any(name in job.trainable.names for name in ("gate", "up", "down"))
+
+
+def loops_over_experts(job: Setup) -> bool:
+    """Whether the layer calls its experts one after the other: those of transformers before 5, but for models whose experts are one tensor
+    (modeling_mixtral.py, modeling_qwen3_moe.py at v4.57.1)."""
+    release, moe = job.book.version("version.transformers"), job.model.experts if job.model else None
+    if release is None or release >= Version("5") or moe is None or job.traits.main_weights:
+        return False
+    return job.model is not None and job.model.family not in table()["experts_in_one"]
 
 
 def merged_experts(job: Setup) -> bool:

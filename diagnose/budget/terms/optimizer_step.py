@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import Optimizer, optimizer, table
+from diagnose.budget.model.software_table import Optimizer, earlier_torch, optimizer, table
 from diagnose.budget.model.trainable_params import adapter_params, projected_sides
 from diagnose.budget.terms.weight_terms import ZERO, letter, trained_weights
 from diagnose.release_spans import releases
@@ -203,7 +203,7 @@ def _foreach(job: Setup, whole: str) -> list[Term]:
     """AdamW's foreach step: one list of temporaries as large as the trained parameters. The fused step has none; where a recipe may ask for
     that unseen, the figure is 0 and the list the upper end."""
     per = "/N" if job.sharding.scheme in ("fsdp", "fsdp_grad") else ""
-    if per and not job.knows("N"):
+    if (per and not job.knows("N")) or earlier_torch("steps_one_by_one", job.book):
         return []
     optimizer_fact = job.book.fact("train.optimizer")
     recipes = job.traits.fused_recipes

@@ -6,7 +6,7 @@ from __future__ import annotations
 from diagnose.budget.model.formulas import term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
-from diagnose.budget.model.software_table import optimizer, table
+from diagnose.budget.model.software_table import earlier_torch, optimizer, table
 from diagnose.budget.terms.optimizer_step import (
     block_letters,
     optimizer_name,
@@ -63,7 +63,8 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
         return [term("gradients_partition", "gradients", block, block_letters(job), source=used.source)]
     if scheme == "zero3":
         return [job.term("gradients_partition", "gradients", f"{whole}/N", source=ZERO)] if job.knows("N") else []
-    if resident and not accumulates_gradients(job) and not job.traits.main_weights:
+    zeroed = scheme in ("single", "ddp") and earlier_torch("keeps_gradients", job.book)
+    if resident and not zeroed and not accumulates_gradients(job) and not job.traits.main_weights:
         return _accumulated(job) if scheme == "zero0" else []
     if steps_in_backward(job):
         embedding_symbols, source = f"{letter(job.precision.gradient, 'g')}*V*h", used.source if used is not None else ""

@@ -8,7 +8,7 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
-from diagnose.traits import during, traits_of
+from diagnose.traits import Releases, during, traits_of
 from diagnose.units import Version
 
 #: Bytes per adapter parameter: PEFT's default is fp32, whatever the base.
@@ -66,7 +66,10 @@ def _entry(job: Setup) -> dict[str, object]:
 def is_prepared(job: Setup) -> bool:
     """Whether the weights of a quantised base that are not quantised were upcast to fp32 for training (PEFT
     prepare_model_for_kbit_training)."""
-    keeps_16_bit = job.traits.keeps_16_bit_beside_quantized or is_left_alone(job)
+    sharded = not job.sharding.whole_weights and shardable(job.book)
+    keeps_16_bit = (
+        job.traits.keeps_16_bit_beside_quantized or is_left_alone(job) or (sharded and _during(job.traits.unprepared_sharded, job))
+    )
     return is_quantised(job.book) and not keeps_16_bit and _entry(job).get("upcast") is not False
 
 
@@ -74,7 +77,11 @@ def is_left_alone(job: Setup) -> bool:
     """Whether the trainer prepares a quantised base no more and makes its adapters bf16, as the release says (TRL sft_trainer.py,
     grpo_trainer.py at v0.26.0, dpo_trainer.py at v0.29.0)."""
     spans = job.traits.unprepared_pairs if job.stage in table()["pairs"] else job.traits.unprepared
-    return spans is not None and is_quantised(job.book) and during(spans, job.book) is True
+    return is_quantised(job.book) and _during(spans, job)
+
+
+def _during(spans: Releases | None, job: Setup) -> bool:
+    return spans is not None and during(spans, job.book) is True
 
 
 def _scales(job: Setup) -> float:

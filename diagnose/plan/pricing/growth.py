@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Literal
 
+from diagnose.budget.model.job_roles import is_planned
 from diagnose.budget.model.ledger import Ledger
 from diagnose.budget.model.software_table import table
-from diagnose.budget.terms.engine_budget import is_planned
 from diagnose.facts import Value
 from diagnose.plan.pricing import fit
 from diagnose.plan.pricing.candidate_values import LENGTH, MICRO, MOST_ROWS

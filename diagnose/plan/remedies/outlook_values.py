@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from diagnose.budget.terms.engine_budget import Holding
 from diagnose.facts import Value
 from diagnose.phrases import Text
 from diagnose.plan.remedies.remedy import Edit, Fits
 from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from diagnose.budget.terms.engine_budget import Holding
 
 
 class Seat(NamedTuple):

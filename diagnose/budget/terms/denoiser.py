@@ -1,0 +1,74 @@
+"""What training a network that draws images (U-Net or transformer) keeps from forward to backward, and what lies beside it on the card."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, cast
+
+from diagnose import rule_files
+from diagnose.budget.model.ledger import Term
+from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.software_table import earlier_torch
+from diagnose.budget.terms.layer_mode import computes_in_fp32, has_fp32_residual
+
+SOURCE = "benchmarks/activations/denoisers.py: tensors saved for backward by diffusers' classes"
+
+
+@cache
+def layers(name: str | None) -> dict[str, Any] | None:
+    """The entry of rules/denoiser_layers.yaml; None where the network's layers were not counted."""
+    return cast("dict[str, Any] | None", rule_files.table("denoiser_layers").get(name or ""))
+
+
+def is_denoiser(job: Setup) -> bool:
+    """Whether the trained network draws images and its layers are known."""
+    return job.model is None and job.role.trained and layers(job.book.word("model.denoiser")) is not None
+
+
+def is_complete(job: Setup) -> bool:
+    """Whether weights, what learns, and the images of a micro batch are known, and attention keeps no scores: diffusers has a fused kernel
+    from torch 2 on, or xformers."""
+    fused = job.attention not in ("eager", "sdpa") or (job.attention == "sdpa" and not earlier_torch("steps_one_by_one", job.book))
+    return fused and job.knows("P", "Pt", "B", "n_l", *(["N"] if job.sharding.scheme not in ("single", "ddp") else []))
+
+
+def stored(job: Setup) -> list[Term]:
+    """All layers, or what stays of checkpointed ones, times the positions of the latents of a micro batch. Twice that in fp32."""
+    whole, kept, _ = _bytes(job)
+    if not job.knows("B", "n_l"):
+        return []
+    if job.checkpointing == "disabled":
+        return [job.term("denoiser_layers", "activations", f"{whole}*B*n_l", source=SOURCE), *_copies(job)]
+    return [job.term("denoiser_checkpoints", "activations", f"{kept}*B*n_l", source=SOURCE)]
+
+
+def recomputed(job: Setup) -> list[Term]:
+    """The largest part that is computed again in backward, with its gradients as much again at most."""
+    if job.checkpointing == "disabled" or not job.knows("B", "n_l"):
+        return []
+    part = f"{_bytes(job)[2]}*B*n_l"
+    return [job.term("denoiser_part", "activations", part, high=f"2*{part}", source=SOURCE)]
+
+
+def beside(job: Setup) -> list[Term]:
+    """Text encoders and VAE in 16 bits, where what they make of the data set is not cached before training. Large text encoders leave the
+    card when the prompt is read, unless every image has its own."""
+    entry = layers(job.book.word("model.denoiser")) or {}
+    whole, middle = f"2*{entry['beside']}", 0 if entry["leaves"] else 1
+    return [
+        job.term("denoiser_beside", "extra_models", f"{middle}*{whole}", low="0", high=whole, source="model_index.json of the pipeline")
+    ]
+
+
+def _bytes(job: Setup) -> tuple[int, int, int]:
+    entry = layers(job.book.word("model.denoiser")) or {}
+    whole, kept, part = entry["lora" if job.trainable.lora else "full"]
+    wide = 2 if computes_in_fp32(job) else 1
+    return wide * whole, wide * kept, wide * part
+
+
+def _copies(job: Setup) -> list[Term]:
+    """Autocast's 16-bit copies of fp32 weights, which every linear and convolution keeps: 2*P bytes."""
+    if job.trainable.lora or not has_fp32_residual(job) or not job.knows("P"):
+        return []
+    return [job.term("autocast_copies", "weights", "2*P", source="torch autocast: aten/src/ATen/autocast_mode.cpp cached_cast")]
