@@ -37,10 +37,13 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
     r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
     r"|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
-    r"|Tried to allocate|by PyTorch|but unallocated|_ALLOC_CONF|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
+    r"|Tried to allocate|by PyTorch|but unallocated|(?:try setting|and|^) PYTORCH_\w{0,12}ALLOC_CONF|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
+#: The beginning of a message that a sentence quotes, and how many blanks a sentence has before it.
+_MESSAGE = re.compile(r"[\"'“`*]{1,2}\s?(?:[\w.]{1,80}Error: )?(?:[\w ]{2,12} )?out of memory\. Tried to allocate", re.IGNORECASE)
+SAYS = 5
 #: A setting in a line of its own, as people list what they changed.
 _SETTING = re.compile(r"\s{0,8}[a-z][a-z_]{2,40} ?= ?\d{1,9}[,.;]?\s{0,4}")
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
@@ -207,6 +210,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if fence and not (is_plain and _WRITTEN.search(line)):
             continue
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
+        line = _without_message(line)
         heading = _HEADING.match(line)
         if heading is None and _PRINTED.search(line) and not _SETTING.fullmatch(line):
             is_title, label = False, ""
@@ -221,6 +225,13 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _without_message(line: str) -> str:
+    """A sentence without the message that it quotes, and what stands behind that; any other line as it is."""
+    message = _MESSAGE.search(line)
+    own = line[: message.start()] if message else ""
+    return own if own.count(" ") >= SAYS and not _PRINTED.search(own) else line
 
 
 def _poster(line: str, above: str) -> str:
@@ -390,6 +401,8 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
+    if "hardware.gpu" in claims:  # a card's name says its memory
+        claims.pop("hardware.capacity", None)
     for name, stated in claims.items():
         weight = max(claim.weight for claim in stated)
         best = [claim for claim in stated if claim.weight == weight]
@@ -489,15 +502,15 @@ def _denies(clause: str, sentence: str) -> bool:
 
 
 def _values(rule: Mapping[str, Any], says: re.Pattern[str], unless: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, Value]]:
-    """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that."""
+    """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that, or each."""
     if "nowhere" in rule and _pattern(rule["nowhere"]).search(text):
         return
     for match in says.finditer(text):
         if unless is not None and unless.search(_part_around(text, *match.span())):
             continue
         values = list(_READ[rule["take"]](rule, match))
-        if values:
-            yield from values
+        yield from values
+        if values and "each" not in rule:
             return
 
 
@@ -620,6 +633,13 @@ def _word(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, 
     yield rule["fact"], typed(rule["fact"], rule.get("spelled", {}).get(text, text))
 
 
+def _release(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """The release of the program that it names."""
+    name = match["name"].lower()
+    fact = f"version.{rule['spelled'].get(name, name)}"
+    yield fact, typed(fact, match["release"])
+
+
 def _constant(rule: Mapping[str, Any], _: re.Match[str]) -> Iterator[tuple[str, Value]]:
     yield rule["fact"], typed(rule["fact"], str(rule["value"]))
 
@@ -629,6 +649,13 @@ def _bytes(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     size = Size.printed(re.sub(r"[GTgt](?:igs?|i?[Bb])?$", "", text), "TiB" if "t" in text.lower() else "GiB")
     if size is not None:
         yield rule["fact"], size
+
+
+def _capacity(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """The memory of a card that is not named: what it prints is a little less."""
+    size = Size.printed(re.sub(r"\D", "", next(group for group in match.groups() if group)), "GiB")
+    if size is not None:
+        yield rule["fact"], replace(size, low=size.bytes * 9 // 10)
 
 
 def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
@@ -649,9 +676,11 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
 
 _READ = {
     "cards": _cards,
+    "capacity": _capacity,
     "count": _counts,
     "number": _count,
     "word": _word,
+    "release": _release,
     "value": _constant,
     "size": _bytes,
     "ratio": _ratio,

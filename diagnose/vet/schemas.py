@@ -1068,7 +1068,7 @@ class TriedClause(Clause):
 
 
 class FactClause(Row):
-    take: Literal["cards", "count", "number", "ratio", "size", "model", "word", "value"]
+    take: Literal["cards", "capacity", "count", "number", "ratio", "size", "model", "word", "value", "release"]
     says: str
     fact: str = ""
     label: str = ""
@@ -1081,6 +1081,7 @@ class FactClause(Row):
     k: int = 1
     weak: bool = False
     largest: bool = False
+    each: bool = False
     least: int = 0
     most: int = 0
     examples: dict[str, Scalar]

@@ -226,7 +226,7 @@ def _is_message(line_start: str, exception: str, message: Message) -> bool:
     if exception or message.figures:
         return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
     opening = line_start.rstrip(" *").strip()  # a report of ComfyUI has its fields in bold
-    return (not opening or opening[-1] in ":=\"'(") and not re.search(_QUOTED, opening)
+    return (not opening or opening[-1] in ":=\"'(" or opening.endswith("!!!")) and not re.search(_QUOTED, opening)
 
 
 def _exception_width(page: Page, offset: int, exception: str) -> int:
