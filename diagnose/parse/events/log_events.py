@@ -100,7 +100,7 @@ class PlacedMessage:
             return True
         if self.offset > CONTEXT or self.index:
             return False
-        is_title = not self.page.excerpt.offset and len(self.page) > 1 and not self.page.line(1).text.strip()
+        is_title = not self.page.excerpt.offset and len(self.page) > 2 and not self.page.line(1).text.strip()
         return is_title and _TITLE.match(self.page.excerpt.raw[: min(self.offset, CONTEXT)].decode("utf-8", "replace")) is not None
 
     @property
