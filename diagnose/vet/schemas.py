@@ -1026,9 +1026,11 @@ class Lexicon(Row):
     negations: list[str]
     trains: str
     shows: str
+    slight: str
     trainings: list[str]
     settings: list[str]
     contents: list[str]
+    folders: list[str]
     values: list[str]
     generates: str
     learns: str

@@ -18,7 +18,7 @@ MESSAGES = {
             "[12:03:44] /workspace/src/common/common.h:41: cudaErrorMemoryAllocation: out of memory\n"
             "- Free memory: 1245184000\n- Requested memory: 4026531840"
         ),
-        "cuda_driver oom free=1245184000bytes requested=4026531840bytes",
+        "cuda_driver oom requested=4026531840bytes free=1245184000bytes",
     ),
     "mxnet pool": ("[19:03:47] src/storage/./pooled_storage_manager.h:62: Memory allocation failed.", "other oom"),
     "colmap": ("F0412 10:11:12.345678 1234 cudacc.cc:52] CUDA error at /app/src/mvs/gpu_mat.h:358 - out of memory", "cuda_driver oom"),

@@ -233,7 +233,8 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     )
     generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_learning())
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
-    shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
+    showing, slight = present.keys() & (_names("shows") | _names("generates")), _names("slight")
+    shown += len(showing - slight) + (not slight.isdisjoint(showing)) + NEEDED * len(present.keys() & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
     shown += max((_training_words(name) for _, name in named), default=0)
     texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
@@ -367,7 +368,7 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
     text = leaf.text or ""
     if leaf.shape != "scalar" or _FILE_ENDING.search(text) or " " in text or leaf.key.endswith((".type", "._target_")):
         return None
-    if _HUB_NAME.fullmatch(text):
+    if _HUB_NAME.fullmatch(text) and text.partition("/")[0].lower() not in _lexicon()["folders"]:
         return text if not sized or _SIZE.search(text) or model(text) is not None else None
     *folders, last = text.replace("\\", "/").rstrip("/").split("/")
     if last.lower() in _lexicon()["contents"] and folders:  # the folder above them has the model's name
