@@ -405,8 +405,9 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
         claims.pop("hardware.capacity", None)
     for name, stated in claims.items():
         weight = max(claim.weight for claim in stated)
-        best = [claim for claim in stated if claim.weight == weight]
-        agreeing = [claim for claim in stated if all(_agree(claim.value, other.value) for other in best)]
+        best = dict.fromkeys(claim.value for claim in stated if claim.weight == weight)
+        values = {value for value in dict.fromkeys(claim.value for claim in stated) if all(_agree(value, other) for other in best)}
+        agreeing = [claim for claim in stated if claim.value in values]
         if agreeing:
             longest = max(agreeing, key=lambda claim: len(str(claim.value)))
             facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
