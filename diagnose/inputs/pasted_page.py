@@ -477,7 +477,12 @@ def _commands_only(text: str, is_shell: bool) -> str:
     lines = text.split("\n")
     has_command = is_shell or text.lstrip().startswith("#!")
     delimiter = ""  # of the here-document that the line stands in
+    begun = next((at for at in range(len(lines)) if _is_command(lines, at)), 0)  # a person may have written above it
+    begun = begun if all(_is_prose(line) or not line.strip() for line in lines[:begun]) else 0
     for index, line in enumerate(lines):
+        if index < begun:
+            commands.append("")
+            continue
         inside, delimiter = delimiter, "" if line.strip() == delimiter else delimiter
         heredoc = _HEREDOC.match(line)
         delimiter = heredoc[2] if heredoc and not inside else delimiter

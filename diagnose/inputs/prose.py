@@ -49,7 +49,7 @@ _SETTING = re.compile(r"\s{0,8}[a-z][a-z_]{2,40} ?= ?\d{1,9}[,.;]?\s{0,4}")
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 #: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
 _WRITTEN = re.compile(
-    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]"
+    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|[Mm]y|[Ww]e)\s{1,3}[a-z]"
     r"|\b(?:I am|I have|my (?:gpu|card|machine))\b"
 )
 #: The mark of what stands in <pre>, [code] or {code}, and signs of which one stands where it begins.
@@ -62,9 +62,9 @@ _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
 _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
-_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
+_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$|(?:Why|How|What|When|I|My|It|The|This|But|And|Is|Can|Any|So|We)\s)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
+_ASIDE = re.compile(r"[，；;（）()]|,(?=\s|[A-Za-z])|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _CONTRAST = re.compile(r"[;；]|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
 #: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
