@@ -901,6 +901,7 @@ class Programs(Row):
     valued: list[str]
     handing: list[str]
     fed: list[str]
+    joining: list[str]
     script_endings: list[str]
     prefixing: list[str]
 
