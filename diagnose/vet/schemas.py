@@ -1032,6 +1032,7 @@ class Lexicon(Row):
     settings: list[str]
     contents: list[str]
     folders: list[str]
+    cards: list[str]
     values: list[str]
     generates: str
     learns: str

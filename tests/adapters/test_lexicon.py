@@ -107,6 +107,25 @@ def test_no_name_stands_in_two_rows_without_a_condition_that_tells_them_apart() 
                     seen[name] = knob
 
 
+@for_each("divides", ["args.batch_size = int(args.batch_size / ngpus)", "args.batch_size //= world_size", "bs = args.batch_size // dist.world"])
+def test_a_batch_that_a_script_divides_among_its_cards_is_that_of_all(divides: str) -> None:
+    script = f"""import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", default=256, type=int)
+args = parser.parse_args()
+
+
+def work(rank, ngpus, world_size):
+    {divides}
+"""
+    assert values(read({"main.py": script})) == {"train.global_batch": 256}
+    command = "torchrun --nproc_per_node 8 main.py --batch-size 512\n"
+    assert values(read({"run.sh": command, "main.py": script})) == {"train.global_batch": 512, "parallel.world": 8}
+    assert values(read({"main.py": script.replace(divides, "steps = len(rows) / args.batch_size")})) == {"train.micro_batch_size": 256}
+
+
 def test_a_guess_is_below_what_is_known_and_above_a_default() -> None:
     assert RANK["config"] < RANK["derived"] < RANK["guessed"] < RANK["default"]
 

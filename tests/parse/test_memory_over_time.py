@@ -60,7 +60,7 @@ GROWTH: dict[str, tuple[str, str, str, str, float]] = {
              "memory", "allocated", "step", GIB / 2),
     "what is free": (every(-100, '{{"num_updates": "{n}00", "gb_free": "{g:.2f}"}}'), "memory", "free", "step", MIB),
     "a bar without units": (every(100, "{n}%|##  | {n}/99 [00:10<01:00, 2it/s, loss=0.4, mem={v}]"), "memory", "device", "step", 100 * MIB),
-    "a list in one line": ("[" + every(64, '{{"step": {n}, "gpu_mem_mb": {v}}},').replace("\n", " "), "memory", "device", "step", 64 * MIB),
+    "a list in one line": ("start\n[" + every(64, '{{"step": {n}, "gpu_mem_mb": {v}}},', times=60).replace(",\n", ", "), "memory", "device", "step", 64 * MIB),
     "Chinese": (every(50, "第 {n} 轮 显存占用：{v} MB"), "memory", "device", "epoch", 50 * MIB),
     "JAX": (at_marks("step {n} {{'num_allocs': 9, 'bytes_in_use': {b}, 'peak_bytes_in_use': 9}}", "Evaluating", 2),
             "memory", "allocated", "eval", 2 * GIB),
