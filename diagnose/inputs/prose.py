@@ -417,9 +417,11 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
 
 
 def _agree(value: Value, other: Value) -> bool:
-    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id."""
+    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id, 250 and 251.5 GB."""
     if value == other:
         return True
+    if isinstance(value, Size) and isinstance(other, Size):
+        return abs(value.bytes - other.bytes) <= max(value.bytes, other.bytes) // 10
     if not isinstance(value, str) or not isinstance(other, str):
         return False
     one, two = _cards_named(value), _cards_named(other)
