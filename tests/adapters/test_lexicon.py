@@ -107,7 +107,9 @@ def test_no_name_stands_in_two_rows_without_a_condition_that_tells_them_apart() 
                     seen[name] = knob
 
 
-@for_each("divides", ["args.batch_size = int(args.batch_size / ngpus)", "args.batch_size //= world_size", "bs = args.batch_size // dist.world"])
+@for_each(
+    "divides", ["args.batch_size = int(args.batch_size / ngpus)", "args.batch_size //= world_size", "bs = args.batch_size // dist.world"]
+)
 def test_a_batch_that_a_script_divides_among_its_cards_is_that_of_all(divides: str) -> None:
     script = f"""import argparse
 import torch

@@ -23,7 +23,10 @@ MESSAGES = {
     "mxnet pool": ("[19:03:47] src/storage/./pooled_storage_manager.h:62: Memory allocation failed.", "other oom"),
     "colmap": ("F0412 10:11:12.345678 1234 cudacc.cc:52] CUDA error at /app/src/mvs/gpu_mat.h:358 - out of memory", "cuda_driver oom"),
     "popart": ("popart_core.poplar_exception: Out of memory on tile 712: 660996 bytes used", "other oom"),
-    "paddle of old": ("core.EnforceNotMet: Enforce failed. Insufficient GPU memory to allocation. at [/paddle/gpu_info.cc:256]", "other oom"),
+    "paddle of old": (
+        "core.EnforceNotMet: Enforce failed. Insufficient GPU memory to allocation. at [/paddle/gpu_info.cc:256]",
+        "other oom",
+    ),
     "tf no suffix": (
         ("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,64,112,112]"),
         "tf oom requested=784.00MiB(float32)",
