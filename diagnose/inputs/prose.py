@@ -37,7 +37,8 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
     r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
     r"|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
-    r"|Tried to allocate|by PyTorch|but unallocated|(?:try setting|and|^) PYTORCH_\w{0,12}ALLOC_CONF|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
+    r"|Tried to allocate|by PyTorch|but unallocated|(?:try setting|and|^) PYTORCH_\w{0,12}ALLOC_CONF"
+    r"|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
@@ -417,7 +418,7 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
 
 
 def _agree(value: Value, other: Value) -> bool:
-    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id, 250 and 251.5 GB."""
+    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id, 250 and 252 GB."""
     if value == other:
         return True
     if isinstance(value, Size) and isinstance(other, Size):
@@ -505,7 +506,7 @@ def _denies(clause: str, sentence: str) -> bool:
 
 
 def _values(rule: Mapping[str, Any], says: re.Pattern[str], unless: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, Value]]:
-    """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that, or each."""
+    """The facts that one rule reads in a sentence: the first match (or each) in whose part nothing stands of what keeps it from that."""
     if "nowhere" in rule and _pattern(rule["nowhere"]).search(text):
         return
     for match in says.finditer(text):
