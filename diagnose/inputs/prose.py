@@ -607,7 +607,7 @@ def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, V
     parts = match.groupdict()
     per, nodes, count = (_number(parts.get(name)) for name in ("per", "nodes", "count"))
     total = per * nodes if per and nodes and per <= NODE else per or count
-    if total and total <= 1 << 16:
+    if total and total <= 1 << 16 and not (total > MANY and _cards_named(str(total))):  # 4090 cards are one card
         yield "hardware.count", total
     if nodes and nodes <= 4096:
         yield "parallel.nodes", nodes
