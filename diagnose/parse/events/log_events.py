@@ -189,6 +189,8 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
             return None
     if message is None or (grammar in ("runtime_oom", "xla_oom", "lookalike") and _SOURCE.search(line_start[-CONTEXT:])):
         return None
+    if line_start.rstrip().endswith("!!!"):  # ComfyUI's first line about an exception, whose traceback follows
+        message = replace(message, guess=True)
     words = (line_start + line_rest).strip()
     warned = grammar == "device_oom" and _WARNING.search(line_start) is not None
     placed = PlacedMessage(
