@@ -61,6 +61,12 @@ PROSE = {
         "And the output:\n\n",
         "\nDoes anybody have an idea? Thanks!\n",
     ),
+    "a title that quotes a message": (
+        "# [Bug]: RuntimeError: CUDA out of memory with {model} on {gpus}x {gpu}\n\nI tried a smaller batch, same error.\n\n",
+        "`{name}`:\n\n",
+        "#### Log\n\n",
+        "\n**Environment**\n\nIt is always the same OOM, and nothing helps.\n",
+    ),
     "一个模板": (
         "### 提问前检查\n\n- [x] 我已搜索过已有问题。\n\n### 问题描述\n\n请教大佬，用 {gpus} 张 {gpu} 训练 {model}，跑一会儿就停了。\n\n",
         "**{name}**：\n\n",

@@ -34,13 +34,29 @@ _PROSE_SIGNS = frozenset(
     (
         *(b"```", b"~~~", b"<details", b"<summary", b"<pre", b"\n# ", b"\n## ", b"\n### ", b"> #", b"|---|", b"| --- |", b"|:--", b"| :--"),
         *(
-            b"\n\n" + word
+            blank + word
+            for blank in (b"\n\n", b"\n\r\n")
             for word in (b"python", b"torchrun ", b"accelerate launch ", b"deepspeed ", b"vllm serve ", b"CUDA_VISIBLE_DEVICES=")
         ),
         *(b" I ", b"I'm ", b"I've ", b"\nI ", b" my ", b"\nmy ", b"My ", b"ere is ", b"ere are ", b"hanks"),
         *(
             word.encode()
-            for word in ("：\n", "如下", "请问", "请教", "求助", "大佬", "大家好", "谢谢", "为什么", "我的", "我用", "我在", "我们")
+            for word in (
+                "：\n",
+                "：\r\n",
+                "如下",
+                "请问",
+                "请教",
+                "求助",
+                "大佬",
+                "大家好",
+                "谢谢",
+                "为什么",
+                "我的",
+                "我用",
+                "我在",
+                "我们",
+            )
         ),
     )
 )

@@ -54,7 +54,7 @@ _HUMAN = re.compile(
     rb"|^(?:I|I'm|I've|My|Hi|Hello|We),? [a-z]|^[A-Z][a-z]{1,12} [^\[\]{}=|:\n]{8,200}\?{1,4}\s{0,4}$"
     rb"|^[^\[\]{}=|\n]{0,200}\b(?:I|I'm|I've|[Mm]y|[Hh]ere (?:is|are)|[Tt]hanks)\b[^\[\]{}=|\n]{0,200}$"
     rb"|^[\xe3-\xe9][\x80-\xbf]{2}(?:[\xe3-\xe9][\x80-\xbf]{2}|[A-Za-z0-9 ]){1,20}"
-    + "：$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|怎么(?:解决|办|回事|改)|如何解决|求解|我的|我用|我在|我们".encode(),
+    + "：\r?$|如下|请问|请教|求助|大佬|大家好|谢谢|为什么|怎么(?:解决|办|回事|改)|如何解决|求解|我的|我用|我在|我们".encode(),
     re.MULTILINE,
 )
 _OPENS_FENCE = re.compile(r"[^`\n]{1,400}(`{3})$")  # at the end of a sentence
@@ -90,10 +90,6 @@ _INTRODUCES = re.compile(
     re.IGNORECASE,
 )
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
-#: Words that join others in a sentence: beside them, and without an option, the name of a program is no command.
-_JOINING = re.compile(
-    r"\s(?:on|with|and|for|is|the|when|fails?|crash\w{0,4}|using|my|runs?|but|of|in|after|works?|does|gives)(?=[\s:,.]|$)|[\u4e00-\u9fff]"
-)
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
@@ -332,7 +328,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
 def _end_of_command(lines: Sequence[str], index: int) -> int:
     """The end of the command that begins at this line, with the options below it, between which Markdown may put blank lines; 0: none."""
     command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]))
-    if command is None or (_JOINING.search(lines[index], 0, LINE) and not re.search(r"\s-", lines[index][:LINE])):
+    if command is None or (_joining().search(lines[index], 0, LINE) and not re.search(r"\s-", lines[index][:LINE])):
         return 0
     end = index + 1 + command[0].count("\n")
     while end < len(lines):
@@ -483,7 +479,12 @@ def _commands_only(text: str, is_shell: bool) -> str:
     lines = text.split("\n")
     has_command = is_shell or text.lstrip().startswith("#!")
     delimiter = ""  # of the here-document that the line stands in
+    begun = next((at for at in range(len(lines)) if _is_command(lines, at)), 0)  # a person may have written above it
+    begun = begun if all(_is_prose(line) or not line.strip() for line in lines[:begun]) else 0
     for index, line in enumerate(lines):
+        if index < begun:
+            commands.append("")
+            continue
         inside, delimiter = delimiter, "" if line.strip() == delimiter else delimiter
         heredoc = _HEREDOC.match(line)
         delimiter = heredoc[2] if heredoc and not inside else delimiter
@@ -524,6 +525,13 @@ def _command() -> re.Pattern[str]:
     program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}{python}|\./[\w./-]{{1,100}}\.py(?= )"
     prefix = r"(?:export |set |\$env:)?[A-Za-z_]\w{0,60} ?= ?\S{0,300}|nohup|sudo|env|time|uv run|poetry run|exec|call"
     return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n(?: {{0,16}}\n)? {{0,16}})){{0,15}}(?:{program})")
+
+
+@cache
+def _joining() -> re.Pattern[str]:
+    """Pattern of words that join others in a sentence."""
+    words = "|".join(rule_files.table("programs")["joining"])
+    return re.compile(rf"\s(?:{words})(?=[\s:,.]|$)|[\u4e00-\u9fff]")
 
 
 @cache

@@ -37,16 +37,20 @@ _PRINTED = re.compile(
     r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
     r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
     r"|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
-    r"|Tried to allocate|by PyTorch|but unallocated|_ALLOC_CONF|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
+    r"|Tried to allocate|by PyTorch|but unallocated|(?:try setting|and|^) PYTORCH_\w{0,12}ALLOC_CONF"
+    r"|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
 )
+#: The beginning of a message that a sentence quotes, and how many blanks a sentence has before it.
+_MESSAGE = re.compile(r"[\"'“`*]{1,2}\s?(?:[\w.]{1,80}Error: )?(?:[\w ]{2,12} )?out of memory\. Tried to allocate", re.IGNORECASE)
+SAYS = 5
 #: A setting in a line of its own, as people list what they changed.
 _SETTING = re.compile(r"\s{0,8}[a-z][a-z_]{2,40} ?= ?\d{1,9}[,.;]?\s{0,4}")
 _FENCE = re.compile(r"\s{0,12}(?:[-*>] {0,4})?(`{3,}(?=[^`]*$)|~{3,})")
 #: What a person writes into the fence of a template's field all the same, and the languages of such a fence.
 _WRITTEN = re.compile(
-    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|My|We)\s[a-z]"
+    r"[\u4e00-\u9fff].{0,400}[，。？！、]|[，。？！].{0,400}[\u4e00-\u9fff]|^\s{0,4}(?:I|I'm|I've|[Mm]y|[Ww]e)\s{1,3}[a-z]"
     r"|\b(?:I am|I have|my (?:gpu|card|machine))\b"
 )
 #: The mark of what stands in <pre>, [code] or {code}, and signs of which one stands where it begins.
@@ -59,9 +63,9 @@ _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
 _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
-_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$)")
+_SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$|(?:Why|How|What|When|I|My|It|The|This|But|And|Is|Can|Any|So|We)\s)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(r"[，；;（）()]|,(?=\s)|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
+_ASIDE = re.compile(r"[，；;（）()]|,(?=\s|[A-Za-z])|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _CONTRAST = re.compile(r"[;；]|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
 #: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
@@ -207,6 +211,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if fence and not (is_plain and _WRITTEN.search(line)):
             continue
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
+        line = _without_message(line)
         heading = _HEADING.match(line)
         if heading is None and _PRINTED.search(line) and not _SETTING.fullmatch(line):
             is_title, label = False, ""
@@ -221,6 +226,13 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _without_message(line: str) -> str:
+    """A sentence without the message that it quotes, and what stands behind that; any other line as it is."""
+    message = _MESSAGE.search(line)
+    own = line[: message.start()] if message else ""
+    return own if own.count(" ") >= SAYS and not _PRINTED.search(own) else line
 
 
 def _poster(line: str, above: str) -> str:
@@ -390,10 +402,13 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
+    if "hardware.gpu" in claims:  # a card's name says its memory
+        claims.pop("hardware.capacity", None)
     for name, stated in claims.items():
         weight = max(claim.weight for claim in stated)
-        best = [claim for claim in stated if claim.weight == weight]
-        agreeing = [claim for claim in stated if all(_agree(claim.value, other.value) for other in best)]
+        best = dict.fromkeys(claim.value for claim in stated if claim.weight == weight)
+        values = {value for value in dict.fromkeys(claim.value for claim in stated) if all(_agree(value, other) for other in best)}
+        agreeing = [claim for claim in stated if claim.value in values]
         if agreeing:
             longest = max(agreeing, key=lambda claim: len(str(claim.value)))
             facts.append(Fact(name, longest.value, "said", _witness(source, longest.sentence)))
@@ -403,9 +418,11 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
 
 
 def _agree(value: Value, other: Value) -> bool:
-    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id."""
+    """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id, 250 and 252 GB."""
     if value == other:
         return True
+    if isinstance(value, Size) and isinstance(other, Size):
+        return abs(value.bytes - other.bytes) <= max(value.bytes, other.bytes) // 10
     if not isinstance(value, str) or not isinstance(other, str):
         return False
     one, two = _cards_named(value), _cards_named(other)
@@ -489,15 +506,15 @@ def _denies(clause: str, sentence: str) -> bool:
 
 
 def _values(rule: Mapping[str, Any], says: re.Pattern[str], unless: re.Pattern[str] | None, text: str) -> Iterator[tuple[str, Value]]:
-    """The facts that one rule reads in a sentence: the first match in whose part of it nothing stands of what keeps it from that."""
+    """The facts that one rule reads in a sentence: the first match (or each) in whose part nothing stands of what keeps it from that."""
     if "nowhere" in rule and _pattern(rule["nowhere"]).search(text):
         return
     for match in says.finditer(text):
         if unless is not None and unless.search(_part_around(text, *match.span())):
             continue
         values = list(_READ[rule["take"]](rule, match))
-        if values:
-            yield from values
+        yield from values
+        if values and "each" not in rule:
             return
 
 
@@ -590,7 +607,7 @@ def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, V
     parts = match.groupdict()
     per, nodes, count = (_number(parts.get(name)) for name in ("per", "nodes", "count"))
     total = per * nodes if per and nodes and per <= NODE else per or count
-    if total and total <= 1 << 16:
+    if total and total <= 1 << 16 and not (total > MANY and _cards_named(str(total))):  # 4090 cards are one card
         yield "hardware.count", total
     if nodes and nodes <= 4096:
         yield "parallel.nodes", nodes
@@ -620,6 +637,13 @@ def _word(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, 
     yield rule["fact"], typed(rule["fact"], rule.get("spelled", {}).get(text, text))
 
 
+def _release(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """The release of the program that it names."""
+    name = match["name"].lower()
+    fact = f"version.{rule['spelled'].get(name, name)}"
+    yield fact, typed(fact, match["release"])
+
+
 def _constant(rule: Mapping[str, Any], _: re.Match[str]) -> Iterator[tuple[str, Value]]:
     yield rule["fact"], typed(rule["fact"], str(rule["value"]))
 
@@ -629,6 +653,13 @@ def _bytes(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     size = Size.printed(re.sub(r"[GTgt](?:igs?|i?[Bb])?$", "", text), "TiB" if "t" in text.lower() else "GiB")
     if size is not None:
         yield rule["fact"], size
+
+
+def _capacity(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """The memory of a card that is not named: what it prints is a little less."""
+    size = Size.printed(re.sub(r"\D", "", next(group for group in match.groups() if group)), "GiB")
+    if size is not None:
+        yield rule["fact"], replace(size, low=size.bytes * 9 // 10)
 
 
 def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
@@ -649,9 +680,11 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
 
 _READ = {
     "cards": _cards,
+    "capacity": _capacity,
     "count": _counts,
     "number": _count,
     "word": _word,
+    "release": _release,
     "value": _constant,
     "size": _bytes,
     "ratio": _ratio,

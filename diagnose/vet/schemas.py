@@ -901,6 +901,7 @@ class Programs(Row):
     valued: list[str]
     handing: list[str]
     fed: list[str]
+    joining: list[str]
     script_endings: list[str]
     prefixing: list[str]
 
@@ -1032,9 +1033,12 @@ class Lexicon(Row):
     negations: list[str]
     trains: str
     shows: str
+    slight: str
     trainings: list[str]
     settings: list[str]
     contents: list[str]
+    folders: list[str]
+    cards: list[str]
     values: list[str]
     generates: str
     learns: str
@@ -1074,7 +1078,7 @@ class TriedClause(Clause):
 
 
 class FactClause(Row):
-    take: Literal["cards", "count", "number", "ratio", "size", "model", "word", "value"]
+    take: Literal["cards", "capacity", "count", "number", "ratio", "size", "model", "word", "value", "release"]
     says: str
     fact: str = ""
     label: str = ""
@@ -1087,6 +1091,7 @@ class FactClause(Row):
     k: int = 1
     weak: bool = False
     largest: bool = False
+    each: bool = False
     least: int = 0
     most: int = 0
     examples: dict[str, Scalar]

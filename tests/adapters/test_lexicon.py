@@ -77,7 +77,7 @@ def test_a_file_that_configures_no_training_yields_nothing(name: str) -> None:
 
 
 def test_the_collection_is_complete() -> None:
-    assert [len(files(part)) for part in ("tuned", "unseen", "more", "others")] == [30, 30, 280, 66]
+    assert [len(files(part)) for part in ("tuned", "unseen", "more", "others")] == [30, 30, 340, 94]
     assert set(EXPECTED) == {*files("tuned"), *files("unseen"), *files("more")}
 
 
@@ -105,6 +105,27 @@ def test_no_name_stands_in_two_rows_without_a_condition_that_tells_them_apart() 
                 assert told_apart or name not in seen or seen[name] == knob, f"{name}: {seen.get(name)} and {knob}"
                 if not told_apart:
                     seen[name] = knob
+
+
+@for_each(
+    "divides", ["args.batch_size = int(args.batch_size / ngpus)", "args.batch_size //= world_size", "bs = args.batch_size // dist.world"]
+)
+def test_a_batch_that_a_script_divides_among_its_cards_is_that_of_all(divides: str) -> None:
+    script = f"""import argparse
+import torch
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", default=256, type=int)
+args = parser.parse_args()
+
+
+def work(rank, ngpus, world_size):
+    {divides}
+"""
+    assert values(read({"main.py": script})) == {"train.global_batch": 256}
+    command = "torchrun --nproc_per_node 8 main.py --batch-size 512\n"
+    assert values(read({"run.sh": command, "main.py": script})) == {"train.global_batch": 512, "parallel.world": 8}
+    assert values(read({"main.py": script.replace(divides, "steps = len(rows) / args.batch_size")})) == {"train.micro_batch_size": 256}
 
 
 def test_a_guess_is_below_what_is_known_and_above_a_default() -> None:

@@ -12,6 +12,21 @@ from diagnose.units import Size
 
 #: The message, and what is read of it: family, status, then what else it says.
 MESSAGES = {
+    "xgboost today": (
+        (
+            "xgboost.core.XGBoostError: [12:03:44] /workspace/src/common/device_helpers.cuh:431: Memory allocation error on worker 0: "
+            "[12:03:44] /workspace/src/common/common.h:41: cudaErrorMemoryAllocation: out of memory\n"
+            "- Free memory: 1245184000\n- Requested memory: 4026531840"
+        ),
+        "cuda_driver oom requested=4026531840bytes free=1245184000bytes",
+    ),
+    "mxnet pool": ("[19:03:47] src/storage/./pooled_storage_manager.h:62: Memory allocation failed.", "other oom"),
+    "colmap": ("F0412 10:11:12.345678 1234 cudacc.cc:52] CUDA error at /app/src/mvs/gpu_mat.h:358 - out of memory", "cuda_driver oom"),
+    "popart": ("popart_core.poplar_exception: Out of memory on tile 712: 660996 bytes used", "other oom"),
+    "paddle of old": (
+        "core.EnforceNotMet: Enforce failed. Insufficient GPU memory to allocation. at [/paddle/gpu_info.cc:256]",
+        "other oom",
+    ),
     "tf no suffix": (
         ("tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor with shape[256,64,112,112]"),
         "tf oom requested=784.00MiB(float32)",

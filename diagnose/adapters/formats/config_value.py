@@ -16,6 +16,7 @@ MAX_BYTES = 2_000_000
 MAX_SCRIPT = 300_000
 MAX_LEAVES = 20_000
 MAX_DEPTH = 64
+TOLD = 200  # remarks of one config that are worded each; the others are only counted (pipeline.MOST_ALIKE)
 #: How the names of config files end.
 CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 
@@ -74,12 +75,13 @@ class Remark(NamedTuple):
 def drop_duplicates(leaves: Iterable[Leaf], remarks: list[Remark]) -> list[Leaf]:
     """The last leaf of each key, as readers of YAML and JSON take it, in the order written; adds a remark for each duplicate."""
     last: dict[str, Leaf] = {}
+    message = None
     for leaf in leaves:
         if leaf.key in last:
             first = last.pop(leaf.key)
-            remarks.append(
-                Remark("duplicate_key", phrase("adapters.duplicate_key", name=leaf.key, first=first.line), leaf.line, leaf.column)
-            )
+            if message is None or len(remarks) < TOLD:
+                message = phrase("adapters.duplicate_key", name=leaf.key, first=first.line)
+            remarks.append(Remark("duplicate_key", message, leaf.line, leaf.column))
         last[leaf.key] = leaf
     return sorted(last.values(), key=lambda leaf: leaf.start)
 

@@ -1,4 +1,5 @@
-"""JSON to leaves, each value with its offsets. Comments and trailing commas pass, as they do in DeepSpeed's reader (hjson)."""
+"""JSON to leaves, each value with its offsets. Comments, trailing commas, names without quotes and single quotes pass, as they do in
+DeepSpeed's reader (hjson), in JSON5 and in YAML."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase
 
 _BLANK = lazy_compile(r"(?:[\s﻿]+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = lazy_compile(r'"(?:[^"\\\n]|\\.)*"')
+_STRING = lazy_compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+_NAME = lazy_compile(r"[A-Za-z_$][\w$.-]*(?=\s*:)")
 _BARE = lazy_compile(r"[^\s,:\[\]{}\"]+")
 
 
@@ -47,13 +49,15 @@ class Reader:
         members: list[Leaf] = []
         pos = self._skip_blanks(pos + 1)
         while self.text[pos : pos + 1] != "}":
-            name = _STRING.match(self.text, pos)
+            name = _STRING.match(self.text, pos) or _NAME.match(self.text, pos)
             if name is None:
                 raise self._syntax_error(pos)
             colon = self._skip_blanks(name.end())
             if self.text[colon : colon + 1] != ":":
                 raise self._syntax_error(colon)
-            key = path + _unquote(name[0]).removeprefix("--")  # options of a command, kept with their dashes
+            key = path + (_unquote(name[0]) if name[0][0] in "\"'" else name[0]).removeprefix(
+                "--"
+            )  # options of a command, kept with their dashes
             value_leaves, pos = self._parse_value(self._skip_blanks(colon + 1), key, pos, depth)
             members += value_leaves
             pos = self._skip_comma(pos, "}")
@@ -79,11 +83,12 @@ class Reader:
         if char == "[":
             items, nested, end = self._parse_array(pos, key, depth + 1)
             return [Leaf(key, None, self.text[pos:end], pos, end, line, column, "list", items), *nested], end
-        match = (_STRING if char == '"' else _BARE).match(self.text, pos)
+        is_quoted = char in ("'", '"')
+        match = (_STRING if is_quoted else _BARE).match(self.text, pos)
         if match is None:
             raise self._syntax_error(pos)
-        text = _unquote(match[0]) if char == '"' else match[0]
-        null = char != '"' and text in ("null", "None")
+        text = _unquote(match[0]) if is_quoted else match[0]
+        null = not is_quoted and text in ("null", "None")
         return [Leaf(key, None if null else text, match[0], pos, match.end(), line, column, "null" if null else "scalar")], match.end()
 
     def _parse_array(self, pos: int, key: str, depth: int) -> tuple[tuple[str, ...], list[Leaf], int]:

@@ -93,8 +93,9 @@ def guess_settings(
     values: dict[str, tuple[int, object]] = {}
     doubtful: set[str] = set()
     names = {base_name(document.source.called or document.source.name) for document in documents}
+    divided = _divided(documents)
     for text in sorted(texts, key=lambda text: text.place):
-        guesses = lexicon.guesses(text.leaves, text.shown)
+        guesses = lexicon.guesses(text.leaves, text.shown, divided)
         fresh = [guess for guess in guesses.read if guess.knob not in known]
         followed = [leaf for leaf, file in lexicon.references(text.leaves) if text.form in _FILES and base_name(file) in names]
         if fresh or followed:
@@ -122,6 +123,16 @@ def guess_settings(
         result.notices.append(Notice("info", "config.guessed", message))
     result.facts = [fact for fact in result.facts if fact.name not in doubtful]
     return result
+
+
+def _divided(documents: Sequence[OpenDocument]) -> frozenset[str]:
+    """The names of what the job's scripts divide among its cards."""
+    scripts = [document.text for document in documents if document.form == "python" and "/" in document.text]
+    if not scripts:
+        return frozenset()
+    from diagnose.adapters.python.script_settings import divided_among_cards
+
+    return frozenset().union(*(divided_among_cards(text, lexicon.counts_cards) for text in scripts))
 
 
 def _is_value(leaf: Leaf) -> bool:

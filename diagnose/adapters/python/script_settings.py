@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.python.script_calls import callee_name, nodes_of, parse_script, scalar_text
 from diagnose.adapters.python.script_names import ScriptNames, declares_option, parameter_defaults
 from diagnose.adapters.python.script_values import LeafCollector
@@ -249,3 +249,25 @@ def _is_conditional(test: ast.expr | None) -> bool:
 
 def _array_type(node: ast.expr) -> str | None:
     return node.attr if isinstance(node, ast.Attribute) and node.attr in _TYPES else None
+
+
+def divided_among_cards(text: str, counts_cards: Callable[[str], bool]) -> frozenset[str]:
+    """The names of what a script divides by the number of its cards: `args.batch_size = int(args.batch_size / ngpus_per_node)`.
+    `counts_cards`: whether an expression is such a number."""
+    try:
+        tree = parse_script(text)
+    except (RecursionError, Unreadable):
+        return frozenset()
+    names: set[str] = set()
+    for node in nodes_of(tree):
+        is_division = isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, (ast.Div, ast.FloorDiv))
+        if is_division and isinstance(node, ast.BinOp):
+            divided, divisor = node.left, node.right
+        elif is_division and isinstance(node, ast.AugAssign):
+            divided, divisor = node.target, node.value
+        else:
+            continue
+        path = _path(divided)
+        if path and counts_cards(ast.unparse(divisor)):
+            names.add(path.rpartition(".")[2])
+    return frozenset(names)

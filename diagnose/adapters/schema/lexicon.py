@@ -216,10 +216,16 @@ def is_common(key: str) -> bool:
     )
 
 
-def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
+def counts_cards(text: str) -> bool:
+    """Whether an expression of code is a number of cards or of processes, by its words."""
+    return not set(_words(text)).isdisjoint(_lexicon()["cards"])
+
+
+def guesses(leaves: Sequence[Leaf], shown: int = 0, divided: Collection[str] = ()) -> Guesses:
     """The knobs that a document's keys mean by their names, a key for each knob.
 
     `shown` counts what besides the keys shows that the document trains or runs a model. Where too little does, nothing is read.
+    `divided`: names of what the program divides among its cards before it uses it.
     """
     other = _alternatives(leaves)
     own = (
@@ -233,7 +239,8 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     )
     generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_learning())
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
-    shown += len(present.keys() & (_names("shows") | _names("generates"))) + NEEDED * len(present.keys() & _names("trains"))
+    showing, slight = present.keys() & (_names("shows") | _names("generates")), _names("slight")
+    shown += len(showing - slight) + (not slight.isdisjoint(showing)) + NEEDED * len(present.keys() & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
     shown += max((_training_words(name) for _, name in named), default=0)
     texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
@@ -241,7 +248,7 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0) -> Guesses:
     shown += any((leaf.text or "").endswith(_WEIGHTS) for leaf in leaves)
     if shown < NEEDED:
         return Guesses()
-    result = _decided(candidates)
+    result = _decided(candidates, {id(leaf) for leaf in leaves if leaf.key.rpartition(".")[2].lstrip("-").replace("-", "_") in divided})
     result.read += _implied(result.read, candidates, present)
     return result
 
@@ -367,7 +374,7 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
     text = leaf.text or ""
     if leaf.shape != "scalar" or _FILE_ENDING.search(text) or " " in text or leaf.key.endswith((".type", "._target_")):
         return None
-    if _HUB_NAME.fullmatch(text):
+    if _HUB_NAME.fullmatch(text) and text.partition("/")[0].lower() not in _lexicon()["folders"]:
         return text if not sized or _SIZE.search(text) or model(text) is not None else None
     *folders, last = text.replace("\\", "/").rstrip("/").split("/")
     if last.lower() in _lexicon()["contents"] and folders:  # the folder above them has the model's name
@@ -386,8 +393,8 @@ def _counted(leaf: Leaf) -> Leaf:
     return leaf._replace(shape="scalar" if counts else "unsure", text=str(len(items)), items=())
 
 
-def _decided(candidates: Iterable[_Candidate]) -> Guesses:
-    """The best candidate of each knob, unless another as good differs."""
+def _decided(candidates: Iterable[_Candidate], divided: Collection[int]) -> Guesses:
+    """The best candidate of each knob, unless another as good differs. `divided`: the leaves (ids) that are divided among cards."""
     by_knob: dict[str, list[_Candidate]] = {}
     for candidate in candidates:
         by_knob.setdefault(candidate.knob, []).append(candidate)
@@ -397,12 +404,16 @@ def _decided(candidates: Iterable[_Candidate]) -> Guesses:
         # A batch beside a micro batch, or one that is divided into parts, is the whole batch
         for candidate in [candidate for candidate in own if candidate.knob == knob]:
             whole = candidate.row.raw.get("smaller")
-            is_other = is_divided or ("smaller" not in best.row.raw and candidate.value != best.value)
+            is_other = is_divided or id(candidate.leaf) in divided or ("smaller" not in best.row.raw and candidate.value != best.value)
             if whole and candidate.knob == candidate.row.key.knob and is_other:
                 by_knob.setdefault(whole, []).append(candidate)
-        if is_divided:
+        if is_divided or divided:
             by_knob[knob] = [
-                candidate for candidate in own if "smaller" not in candidate.row.raw or candidate.knob != candidate.row.key.knob
+                candidate
+                for candidate in own
+                if "smaller" not in candidate.row.raw
+                or candidate.knob != candidate.row.key.knob
+                or not (is_divided or id(candidate.leaf) in divided)
             ]
     result = Guesses()
     for knob, own in by_knob.items():

@@ -100,7 +100,7 @@ class PlacedMessage:
             return True
         if self.offset > CONTEXT or self.index:
             return False
-        is_title = not self.page.excerpt.offset and len(self.page) > 1 and not self.page.line(1).text.strip()
+        is_title = not self.page.excerpt.offset and len(self.page) > 2 and not self.page.line(1).text.strip()
         return is_title and _TITLE.match(self.page.excerpt.raw[: min(self.offset, CONTEXT)].decode("utf-8", "replace")) is not None
 
     @property
@@ -189,6 +189,8 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
             return None
     if message is None or (grammar in ("runtime_oom", "xla_oom", "lookalike") and _SOURCE.search(line_start[-CONTEXT:])):
         return None
+    if line_start.rstrip().endswith("!!!"):  # ComfyUI's first line about an exception, whose traceback follows
+        message = replace(message, guess=True)
     words = (line_start + line_rest).strip()
     warned = grammar == "device_oom" and _WARNING.search(line_start) is not None
     placed = PlacedMessage(
@@ -226,7 +228,7 @@ def _is_message(line_start: str, exception: str, message: Message) -> bool:
     if exception or message.figures:
         return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
     opening = line_start.rstrip(" *").strip()  # a report of ComfyUI has its fields in bold
-    return (not opening or opening[-1] in ":=\"'(") and not re.search(_QUOTED, opening)
+    return (not opening or opening[-1] in ":=\"'(" or opening.endswith("!!!")) and not re.search(_QUOTED, opening)
 
 
 def _exception_width(page: Page, offset: int, exception: str) -> int:

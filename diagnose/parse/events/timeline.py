@@ -126,11 +126,18 @@ def _doubt_last_growth(messages: Sequence[PlacedMessage], pages: Sequence[Page])
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
     """Drop weak witnesses, such as Ray's generic list of reasons for a lost worker, if anything else was found; what a heading of a page
-    quotes, if a log speaks of a failure."""
+    quotes, if a log speaks of a failure or the heading has no figures: then these are a person's words (inputs/prose)."""
+    messages = [placed for placed in messages if not (_is_only_named(placed) and placed.is_heading)]
     certain = [placed for placed in messages if not placed.message.guess] or messages
     if any(not placed.is_heading and placed.message.status != "lookalike" for placed in certain):
         return [placed for placed in certain if not placed.is_heading]
     return certain
+
+
+def _is_only_named(placed: PlacedMessage) -> bool:
+    """Whether words that say that memory ran out have nothing with them that only a program knows."""
+    message = placed.message
+    return message.status == "oom" and not message.figures and message.gpu is None and "out of memory" in placed.words.lower()
 
 
 def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> None:

@@ -60,6 +60,7 @@ _EPOCH = (
 )
 _EPOCHS = (b"poch", b"POCH", "轮".encode())
 
+_BETWEEN_RECORDS = (b"}, {", b"},{")  # of a list of records in one line
 #: What may stand between the name of a figure and the figure: a device, a unit in brackets, an equals sign; then the unit behind it.
 _FIGURE = (
     rb"(?:\((?:device=)?(?:cuda:)?(?P<gpu>\d{0,2})\))?['\"\]]{0,2}"
@@ -74,6 +75,8 @@ _HOST_BEFORE = rb"(?i)(?<![a-z])(?:cpu|host|system|ram|shared|process)[a-z_. ]{0
 _BEFORE = 28  # bytes before a name in which they, and the words of `near`, stand
 #: A figure of so many digits without a unit is a count of bytes: as KiB it would be more than any card, or node, has.
 _BYTES_OF_CARD, _BYTES_OF_NODE = 9, 11
+#: One of so many in a progress bar is a count of MiB: as GiB it would be more than any card has, as KiB next to nothing.
+_MEGABYTES_OF_CARD = range(4, 7)
 
 
 @dataclass(slots=True)
@@ -97,12 +100,17 @@ class Point:
 
     @property
     def line(self) -> tuple[int, int]:
-        """Where the line begins and ends, a state of a redrawn bar being a line; at most 2,000 bytes to either side."""
+        """Where the line begins and ends, a state of a redrawn bar and a record of a list in one line being lines; at most 2,000 bytes
+        to either side."""
         raw = self.page.excerpt.raw
         reach = max(0, self.at - 2000)
         start = max(raw.rfind(b"\n", reach, self.at), raw.rfind(b"\r", reach, self.at), reach - 1) + 1
         ends = [end for end in (raw.find(b"\n", self.at, self.at + 2000), raw.find(b"\r", self.at, self.at + 2000)) if end >= 0]
-        return start, min(ends, default=min(len(raw), self.at + 2000))
+        end = min(ends, default=min(len(raw), self.at + 2000))
+        if any(raw.find(sign, start, end) >= 0 for sign in _BETWEEN_RECORDS):
+            first, last = raw.rfind(b"{", start, self.at), raw.find(b"}", self.at, end)
+            return (first if first >= 0 else start), (last if last >= 0 else end)
+        return start, end
 
     def step(self, after: int) -> tuple[int, int] | None:
         """(training step, number of steps of its epoch or run, 0 if unknown): the line's own, one printed beside it, else the last
@@ -253,6 +261,8 @@ def _size(match: re.Match[bytes], row: LineRow) -> Size | None:
     groups = match.groupdict()
     digits = match["value"].decode()
     unit = row.get("unit") or _unit(groups.get("unit") or groups.get("ahead"), digits, row)
+    if not unit and row["of"] not in HOST and digits.isdecimal() and len(digits) in _MEGABYTES_OF_CARD and _stands_in_bar(match):
+        unit = "MiB"
     try:
         if row.get("decimal"):
             printed = Size.printed(digits, "B")
@@ -263,6 +273,12 @@ def _size(match: re.Match[bytes], row: LineRow) -> Size | None:
         return _parse_printed(digits.replace(",", "")[: MOST_DIGITS // 2], unit)
     except ValueError:
         return None
+
+
+def _stands_in_bar(match: re.Match[bytes]) -> bool:
+    """Whether a figure stands behind the speed of a progress bar."""
+    before = re.split(rb"[\r\n]", match.string[max(0, match.start() - _CAPTION) : match.start()])[-1]
+    return any(word in before for word in _TRAINS[:2])
 
 
 def _unit(printed: bytes | None, digits: str, row: LineRow) -> str:

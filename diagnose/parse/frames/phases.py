@@ -112,7 +112,7 @@ def _is_over(excerpt: Excerpt, at: int, end: int, words: Iterable[str]) -> bool:
 
 def _bar_finished(text: bytes) -> bool:
     """Whether a progress bar that starts here ran to its end."""
-    line = text.partition(b"\n")[0].rpartition(b"\r")[2]
+    line = text.partition(b"\n")[0].rstrip(b"\r").rpartition(b"\r")[2]  # what a redrawn bar shows last
     state = re.search(rb"\| (\d+)/(\d+) \[", line)
     return state is not None and state[1] == state[2]
 

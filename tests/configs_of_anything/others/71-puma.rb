@@ -1,0 +1,4 @@
+workers ENV.fetch("WEB_CONCURRENCY", 2)
+threads 5, 5
+preload_app!
+port 3000
