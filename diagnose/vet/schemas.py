@@ -658,6 +658,7 @@ class Vocabulary(Row):
     any_sample: str
     kind_of_samples: dict[str, list[str]]
     pixels: Pixels
+    acts: list[list[str]]
     of_a_kind: list[list[str]]
     opposites: list[list[str]]
     over_cards: list[str]
