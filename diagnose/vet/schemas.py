@@ -632,6 +632,7 @@ class OnlyIn(Row):
 class Pixels(Row):
     shown_by: list[str]
     unless: list[str]
+    not_in: list[str]
 
 
 class AtPhase(Row):
