@@ -61,7 +61,8 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
 
 
 def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
-    """The fact `run.sees`: what the samples of the program are; where it does not say so, pictures if only they have a size (what draws them reads none)."""
+    """The fact `run.sees`: what the samples of the program are; where it does not say so, pictures if only
+    they have a size (what draws them reads none)."""
     for row in _rules()["programs"]:
         if program is not None and row["program"] == program.value and "sees" in row:
             yield Fact("run.sees", row["sees"], "derived", program.witness)
