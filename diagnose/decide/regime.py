@@ -52,7 +52,7 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
         engine = next((row["engine"] for row in _rules()["programs"] if row["program"] == program.value), "")
         if regime in IDLE and "rollout.engine" not in book and engine in require_declared("rollout.engine").words:
             yield Fact("rollout.engine", engine, "derived", program.witness)
-    yield from _sees(program, book)
+    yield from _sees(program, regime, book)
     if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
     role = {"serve": "engine", "train": "train"}.get(regime)
@@ -60,15 +60,16 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
         yield derived_fact("log.role", role, f"run.regime = {regime}")
 
 
-def _sees(program: Fact | None, book: FactBook) -> Iterator[Fact]:
-    """The fact `run.sees`: what the samples of the program are; where it does not say so, pictures if only they have a size."""
+def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
+    """The fact `run.sees`: what the samples of the program are; where it does not say so, pictures if only
+    they have a size (what draws them reads none)."""
     for row in _rules()["programs"]:
         if program is not None and row["program"] == program.value and "sees" in row:
             yield Fact("run.sees", row["sees"], "derived", program.witness)
             return
     pixels = rule_files.table("vocabulary")["pixels"]
     size = next((fact for name in pixels["shown_by"] if (fact := book.fact(name)) is not None and fact.value is not None), None)
-    if size is not None and all(book.value(name) is None for name in pixels["unless"]):
+    if size is not None and regime not in pixels["not_in"] and all(book.value(name) is None for name in pixels["unless"]):
         yield Fact("run.sees", "pixels", "derived", size.witness)
 
 

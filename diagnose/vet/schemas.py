@@ -632,6 +632,7 @@ class OnlyIn(Row):
 class Pixels(Row):
     shown_by: list[str]
     unless: list[str]
+    not_in: list[str]
 
 
 class AtPhase(Row):
@@ -658,6 +659,7 @@ class Vocabulary(Row):
     any_sample: str
     kind_of_samples: dict[str, list[str]]
     pixels: Pixels
+    acts: list[list[str]]
     of_a_kind: list[list[str]]
     opposites: list[list[str]]
     over_cards: list[str]

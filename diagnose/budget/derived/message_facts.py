@@ -70,9 +70,11 @@ def _process_facts(book: FactBook) -> list[Fact]:
     """
     capacity = book.size("log.capacity") or book.size("hardware.capacity")  # a memory snapshot does not know it
     free, reserved, process = book.size("log.free"), _torch_memory(book), book.size("log.process_in_use")
-    if reserved is None:
-        return []
     beside = non_torch.process()
+    if reserved is None:  # an engine that looked before it took anything has its context alone
+        looked = book.word("log.engine_check") == "card_not_free" and capacity is not None and free is not None
+        others = capacity - free - beside if looked else None  # type: ignore[operator]
+        return [derived_fact("log.foreign", not_negative(others), "capacity - free - context")] if others is not None else []
     own, formula, process_facts = reserved + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
     most_possible = capacity.high - free.low if capacity is not None and free is not None else reserved.high + 3 * beside.high
     if process is not None and reserved.low <= process.high and process.low <= most_possible:

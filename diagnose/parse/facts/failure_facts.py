@@ -61,7 +61,9 @@ _WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
 
 
 #: How vLLM and SGLang say that they capture graphs, and what they say next.
-_CAPTURES = lazy_compile(rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding)|Capture cuda graph begin")
+_CAPTURES = lazy_compile(
+    rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding|CUDA graphs?\b|batches \(bs=)|Capture cuda graph begin"
+)
 _CAPTURED = lazy_compile(rb"Graph capturing finished|Capture cuda graph end|Uvicorn running|Application startup complete|init engine ")
 #: Activities of an engine at its start whose failure is a check of its own (words of log.engine_check).
 _CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}

@@ -96,10 +96,10 @@ def is_thin(offers: Sequence[Offer], job: Job) -> bool:
 
 def closing(offers: Sequence[Offer], draft: Draft | None, job: Job) -> tuple[list[Offer], list[Rejected]]:
     """The offers without those that the finished answer refutes: what closes nothing and is no step of the plan, and what undoes an
-    earlier one."""
+    earlier one or says it again."""
     steps = {step.id for step in draft.steps} if draft is not None else set()
     reasons = {offer.id: reason for offer in offers if offer.id not in steps and (reason := gate.closes_nothing(offer, job)) is not None}
-    kept = [*gate.opposites([offer for offer in offers if offer.id not in reasons])]
+    kept = [*gate.once([*gate.opposites([offer for offer in offers if offer.id not in reasons])])]
     return kept, [Rejected(offer.id, offer.rule.id, reasons[offer.id]) for offer in offers if offer.id in reasons]
 
 

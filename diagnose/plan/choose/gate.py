@@ -7,6 +7,7 @@
   too_little_host, too_little_card   what it takes there is not there
   closes_nothing      what it saves is less than what is missing, and no set of steps in which it stands closes the rest
   opposites           it undoes what another remedy of the same answer does
+  once                it is the act of an earlier remedy in other words
 
 Edits that break a constraint between settings are refused where values are chosen (plan/edits/editability.adds_no_contradiction).
 """
@@ -181,6 +182,16 @@ def opposites(offers: Sequence[Offer]) -> Iterator[Offer]:
     for offer in offers:
         if not any(offer.id in pair and taken.intersection(pair) - {offer.id} for pair in pairs):
             taken.add(offer.id)
+            yield offer
+
+
+def once(offers: Sequence[Offer]) -> Iterator[Offer]:
+    """The offers without those whose act an earlier one names in other words."""
+    said: set[str] = set()
+    acts: Sequence[Sequence[str]] = rule_files.table("vocabulary")["acts"]
+    for offer in offers:
+        if not any(offer.rule.id in act and said.intersection(act) for act in acts):
+            said.add(offer.rule.id)
             yield offer
 
 

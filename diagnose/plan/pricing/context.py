@@ -138,8 +138,10 @@ class Job:
         self.__dict__.pop("calls", None)
 
     def of_unknown_kind(self, remedy: str) -> bool:
-        """Whether a remedy is for samples of a kind that nothing shows these samples to be."""
-        signs = vocabulary.signs_of_kind(remedy)
+        """Whether a remedy is for samples of a kind that nothing shows these samples to be, or that this regime has none of."""
+        signs, regimes = vocabulary.signs_of_kind(remedy), vocabulary.regimes_of(remedy)
+        if signs and regimes is not None and self.regime != "unknown" and self.regime not in regimes:
+            return True
         return bool(signs) and (self.book.word("run.sees") is not None or all(self.book.value(sign) is None for sign in signs))
 
     @property
