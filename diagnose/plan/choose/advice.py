@@ -110,7 +110,12 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
     words = {word for word in verdict.remedies if word not in job.calls}
     job.listen(verdict)
     called, not_offered, _ = weighed(job, [rule for rule in job.rules if rule.remedy in words])
-    kept = [offer for offer in offers if offer.id not in words]
+    last = len(job.judgement.causes)  # what is true beside no leading cause goes behind what helps most often
+    kept = [
+        replace(offer, call=offer.call._replace(rank=last)) if offer.call is not None and not offer.leads and offer.relief is None else offer
+        for offer in offers
+        if offer.id not in words
+    ]
     return [*kept, *base_rates.listed(ranked(called), job)], [*(entry for entry in refused if entry.id not in words), *not_offered]
 
 

@@ -114,8 +114,7 @@ class Job:
     def calls(self) -> dict[str, Call]:
         """For each remedy word the best-placed cause that lists it; causes marked `also_true` come last."""
         by_word: dict[str, Call] = {}
-        idle = not any(cause.remedies for cause in self.judgement.causes if not cause.also_true)  # what helps most often then goes first
-        causes = sorted(self.judgement.causes, key=lambda cause: (cause.also_true, idle and cause.rule != USUAL))
+        causes = sorted(self.judgement.causes, key=lambda cause: cause.also_true)
         first = [cause for cause in causes if (cause.also_true, cause.outcome) == (causes[0].also_true, causes[0].outcome)]
         for rank, cause in enumerate(causes):
             for listed, word in enumerate(self.called_by(cause)):
