@@ -110,9 +110,13 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
     words = {word for word in verdict.remedies if word not in job.calls}
     job.listen(verdict)
     called, not_offered, _ = weighed(job, [rule for rule in job.rules if rule.remedy in words])
-    last = len(job.judgement.causes)  # what is true beside no leading cause goes behind what helps most often
-    kept = [
-        replace(offer, call=offer.call._replace(rank=last)) if offer.call is not None and not offer.leads and offer.relief is None else offer
+    if any(offer.relief for offer in (*offers, *called)):  # what leaves the tensor that failed as it is helps less often than the table says
+        called = [offer for offer in called if offer.relief != 0]
+    last, often = len(job.judgement.causes) - 1, list(verdict.remedies)
+    kept = [  # what is true beside no leading cause is ordered by how often it helps
+        replace(offer, call=offer.call._replace(rank=last, listed=often.index(offer.id) if offer.id in often else len(often)))
+        if offer.call is not None and not offer.leads and offer.relief is None
+        else offer
         for offer in offers
         if offer.id not in words
     ]
