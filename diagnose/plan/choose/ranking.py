@@ -71,7 +71,6 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
             doubted and price.results == "change",
             fit,
             offer.blind,
-            bool(offer.relief) and price.results == "change",
             AVOIDED if offer.relief == 1 and is_asked_by_tensor(offer) else listed,
             results,
             speed,
