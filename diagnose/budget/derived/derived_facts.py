@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from diagnose import catalogue
 from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
@@ -78,7 +79,17 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     if params and (word or book.word("train.finetuning")) in (None, "full"):
         whole = Size.exactly(ADAM * params)
         tuning_facts.append(derived_fact("model.full_states", whole, f"{ADAM} bytes * {params:,} parameters"))
+    if (params := params or _named_params(book)) and (word or book.word("train.finetuning")) in (None, "full"):
+        cards = max(book.count("parallel.world") or 1, book.count("hardware.count") or 1)
+        arithmetic = f"{ADAM} bytes * {params:,} parameters / {cards}"
+        tuning_facts.append(derived_fact("model.least_states", Size.exactly(ADAM * params // cards), arithmetic))
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
+
+
+def _named_params(book: FactBook) -> int | None:
+    """The parameters of the one model that a page on training names, which says of it nothing else."""
+    named = {model for fact in book.all("report.model") if (model := catalogue.model(str(fact.value))) is not None}
+    return next(iter(named)).params if len(named) == 1 else None
 
 
 def _fewer_bits_facts(book: FactBook) -> list[Fact]:

@@ -40,7 +40,7 @@ COUNTS = (
 )
 #: Bars of what is no training.
 _OTHER = lazy_compile(
-    r"(?i)load|map|token|download|fetch|shard|generat|processed|prompts|packing|filter|sav|writ|eval|valid|convert"
+    r"(?i)load|map|token|download|fetch|shard|generat|process|dataset|prompts|packing|filter|sav|writ|eval|valid|convert"
     r"|captur|dropping|group|experience|comput|mini.?batch|update (?:policy|critic)"
 )
 _ROUND = lazy_compile(r"(?i)^(episode|rollout|outer)")

@@ -110,7 +110,18 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
     words = {word for word in verdict.remedies if word not in job.calls}
     job.listen(verdict)
     called, not_offered, _ = weighed(job, [rule for rule in job.rules if rule.remedy in words])
-    kept = [offer for offer in offers if offer.id not in words]
+    if any(
+        offer.relief for offer in (*offers, *called)
+    ):  # what leaves the tensor that failed as it is helps less often than the table says
+        called = [offer for offer in called if offer.relief != 0]
+    last, often = len(job.judgement.causes) - 1, list(verdict.remedies)
+    kept = [  # what is true beside no leading cause is ordered by how often it helps
+        replace(offer, call=offer.call._replace(rank=last, listed=often.index(offer.id) if offer.id in often else len(often)))
+        if offer.call is not None and not offer.leads and offer.relief is None
+        else offer
+        for offer in offers
+        if offer.id not in words
+    ]
     return [*kept, *base_rates.listed(ranked(called), job)], [*(entry for entry in refused if entry.id not in words), *not_offered]
 
 

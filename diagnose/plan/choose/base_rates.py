@@ -10,7 +10,7 @@ from diagnose.decide import hypotheses
 from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.phrases import phrase, same
-from diagnose.plan.choose.relevance import several
+from diagnose.plan.choose.relevance import is_anybodys_script, several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
 #: Bytes below which a saving that the ledger knows is no advice.
@@ -76,14 +76,6 @@ def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str
     for (cause, word), sum_ in net.items():
         found[word] = found.get(word, 0.0) + causes[cause] * sum_ / of[cause]
     return {word: rate for word, rate in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) if rate > 0}
-
-
-def is_anybodys_script(job: Job) -> bool:
-    """Whether nobody knows which program it is, and nothing shows that it is built on the usual libraries."""
-    if job.book.word("train.framework") is not None or job.regime not in vocabulary.having("own_scripts"):
-        return False
-    signs = [job.book.fact(name) for name in vocabulary.having("usual_libraries")]
-    return not any(sign is not None and sign.value not in (None, "none") and sign.origin != "default" for sign in signs)
 
 
 def cost(offer: Offer) -> float:

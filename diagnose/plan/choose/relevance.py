@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from diagnose import vocabulary
 from diagnose.facts import Value
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.pricing.spread import COUNTS, is_counted
@@ -71,3 +72,11 @@ def promising(changes: Mapping[str, Value], job: Job) -> bool:
     """Whether, of what an incomplete ledger holds, the changes would take a good part: enough to name them, not to price them."""
     saving, held = job.bench.saving(changes), job.bench.peak
     return saving is not None and held is not None and not saving.moment and saving.bytes.bytes > max(2**30, held.bytes // 10)
+
+
+def is_anybodys_script(job: Job) -> bool:
+    """Whether nobody knows which program it is, and nothing shows that it is built on the usual libraries."""
+    if job.book.word("train.framework") is not None or job.regime not in vocabulary.having("own_scripts"):
+        return False
+    signs = [job.book.fact(name) for name in vocabulary.having("usual_libraries")]
+    return not any(sign is not None and sign.value not in (None, "none") and sign.origin != "default" for sign in signs)

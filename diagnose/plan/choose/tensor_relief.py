@@ -12,6 +12,7 @@ from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.facts import Value
 from diagnose.phrases import Text, phrase, same
+from diagnose.plan.choose.relevance import is_anybodys_script
 from diagnose.plan.edits.sentences import join_texts
 from diagnose.plan.pricing.context import TENSOR, Job, Offer
 from diagnose.plan.remedies.remedy_rules import Rule
@@ -89,7 +90,8 @@ def verdict(job: Job) -> Verdict | None:
         )
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
-    words = tuple(sorted(reliefs, key=lambda word: -reliefs[word]))
+    sure = vocabulary.having("any_program") if is_anybodys_script(job) else frozenset(reliefs)  # what the program may not have goes last
+    words = tuple(sorted(reliefs, key=lambda word: (word not in sure, -reliefs[word])))
     table = rule_files.table("vocabulary")
     if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and SAMPLES.intersection(job.identity.lowered_by):
         words = (*words, table["any_sample"])
