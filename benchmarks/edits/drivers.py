@@ -20,7 +20,7 @@ import re
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -276,6 +276,71 @@ def of_accelerate(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def of_megatron(framework: Framework) -> Callable[[Request], Values]:
+    """Its arguments and what it checks of them, with as many ranks as the launcher starts, else as one replica needs."""
+    arguments: Any = importlib.import_module("megatron.training.arguments")
+    arguments.warn_rank_0 = lambda *_, **__: None
+
+    def parse(request: Request) -> Values:
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        offered = [arguments.add_megatron_arguments] if hasattr(arguments, "add_megatron_arguments") else [
+            function for name, function in vars(arguments).items() if re.fullmatch(r"_add_\w+_args|_add_\w+_arguments", name)
+        ]
+        for add in offered:
+            add(parser)
+        made, rest = parser.parse_known_args(request["argv"])
+        replica = made.tensor_model_parallel_size * made.pipeline_model_parallel_size * made.context_parallel_size
+        replica = max(replica, (made.expert_model_parallel_size or 1) * made.pipeline_model_parallel_size)
+        made.rank, made.world_size = 0, request.get("world") or replica
+        made._is_global_batch_size_explicitly_specified = made.global_batch_size is not None  # noqa: SLF001
+        arguments.validate_args(made, {})
+        return {**values(made), **{f"unknown {word}": "" for word in rest if word.startswith("--")}}
+
+    return parse
+
+
+def of_declared(framework: Framework) -> Callable[[Request], Values]:
+    """What the sources of an entry point declare, where its parser cannot be imported: names, kinds and choices of options."""
+    from edits.declared import declared
+
+    said = {name: declared(entry, framework.root, framework.beside) for name, entry in framework.entries.items()}
+
+    def parse(request: Request) -> Values:
+        found: Values = {}
+        words = iter([*request["argv"], "--"]) if "argv" in request else iter(())
+        pairs = list(_flat(request["config"])) if "config" in request else []
+        name, given = "", list[str]()
+        for word in words:
+            if re.match(r"--?[a-zA-Z]|--$", word):
+                if name:
+                    pairs.append((name, " ".join(given)))
+                name, _, value = word.lstrip("-").partition("=")
+                given = [value] if value else []
+            else:
+                given.append(word)
+        for name, value in pairs:
+            option = said[request["entry"]].find(name) or said[request["entry"]].find(name.removeprefix("no-").removeprefix("no_"))
+            if option is None:
+                found[f"unknown --{name}"] = ""
+                continue
+            if option.choices and value not in (*option.choices, "None", "null") and "None" not in option.choices:
+                raise ValueError(f"argument --{name}: invalid choice: {value} (choose from {', '.join(option.choices)})")
+            if option.kind in ("int", "float") and not re.fullmatch(r"-?[\d._]+(e[-+]?\d+)?[kKmMgG]?|auto|None|null|", value):
+                raise ValueError(f"argument --{name}: invalid {option.kind} value: {value}")
+            found[name.replace("-", "_")] = value
+        return found
+
+    return parse
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", str(value)
+
+
 def of_class_parser(framework: Framework) -> Callable[[Request], Values]:
     """A class that adds its own options to argparse: vLLM, SGLang."""
 
@@ -398,6 +463,8 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "main block": of_main_block,
     "accelerate": of_accelerate,
     "class parser": of_class_parser,
+    "megatron": of_megatron,
+    "declared": of_declared,
     "hydra": of_hydra,
     "torchtitan": of_torchtitan,
     "functions": of_functions,
@@ -406,7 +473,9 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
 
 
 #: Packages whose `__init__` imports what trains.
-SHALLOW = {"torchtitan": ("torchtitan",), "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config")}
+SHALLOW = {
+    "megatron": ("megatron", "megatron.training"),
+    "torchtitan": ("torchtitan",), "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config")}
 
 
 def releases_known(trees: Sequence[Path]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -70,9 +71,16 @@ def _request(form: str, entry: str, column: Column, text: str) -> dict[str, Any]
         keywords = next(iter(_keywords(text, entry)), None)
         return None if keywords is None else {"keywords": _without_file(keywords)}
     if form == "shell":
-        words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), None)
-        return None if words is None else {"argv": list(_without_config(words))}
+        before, words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), (None, None))
+        return None if words is None else {"argv": list(_without_config(words)), "world": _world(before or ())}
     return None
+
+
+def _world(launcher: Sequence[str]) -> int | None:
+    """The ranks that a launcher starts; None where it does not say."""
+    said = " ".join(launcher).replace("=", " ")
+    ranks = [re.search(rf"--{name} (\d+)\b", said) for name in ("nproc[_-]per[_-]node", "nnodes")]
+    return int(ranks[0][1]) * int(ranks[1][1] if ranks[1] else 1) if ranks[0] else None
 
 
 #: Options that name a file of more settings, which a parser would open.
