@@ -20,6 +20,7 @@ import re
 import sys
 import tempfile
 import types
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from edits import stand_ins
 from edits.declared import Trees
 from edits.stand_ins import install, shallow
 
@@ -278,6 +280,13 @@ def of_accelerate(framework: Framework) -> Callable[[Request], Values]:
 
 def of_megatron(framework: Framework) -> Callable[[Request], Values]:
     """Its arguments and what it checks of them, with as many ranks as the launcher starts, else as one replica needs."""
+    import torch
+
+    stand_ins.VERSION = "99"  # it refuses old releases of what it asks for
+    card = types.SimpleNamespace(name="H100", major=9, minor=0, total_memory=80 << 30, multi_processor_count=132)
+    torch.cuda.get_device_properties, torch.cuda.get_device_capability = lambda *_: card, lambda *_: (9, 0)
+    os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
+    importlib.import_module("megatron.core.parallel_state")  # before what imports it back
     arguments: Any = importlib.import_module("megatron.training.arguments")
     arguments.warn_rank_0 = lambda *_, **__: None
 
@@ -373,9 +382,29 @@ def of_hydra(framework: Framework) -> Callable[[Request], Values]:
         GlobalHydra.instance().clear()
         with initialize_config_dir(config_dir=str(framework.root / folder), version_base=None):
             made = compose(config_name=name, overrides=argv)
+            _check_of_verl(made, "megatron" in name)
             return values(OmegaConf.to_container(made, resolve=True))
 
     return parse
+
+
+def _check_of_verl(config: Any, is_megatron: bool) -> None:
+    """What verl checks of a configuration of PPO before it trains, as far as that needs neither cards nor models."""
+    if "actor_rollout_ref" not in config or is_megatron:
+        return
+    try:
+        checks: Any = importlib.import_module("verl.utils.config").validate_config
+        words: dict[str, Any] = {"config": config, "use_reference_policy": False, "use_critic": config.algorithm.adv_estimator == "gae"}
+        importlib.import_module("verl.workers.config")  # what the configuration names, which Hydra would import without stand-ins
+    except (ImportError, AttributeError):
+        owner: Any = types.SimpleNamespace(config=config, use_reference_policy=False, use_critic=config.algorithm.adv_estimator == "gae")
+        checks, words = importlib.import_module("verl.trainer.ppo.ray_trainer").RayPPOTrainer._validate_config, {"self": owner}  # noqa: SLF001
+    try:
+        checks(**words)
+    except (AssertionError, ValueError):
+        raise
+    except Exception:  # a stand-in is not enough for it  # noqa: BLE001
+        return
 
 
 def of_torchtitan(framework: Framework) -> Callable[[Request], Values]:
@@ -474,7 +503,8 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
 
 #: Packages whose `__init__` imports what trains.
 SHALLOW = {
-    "megatron": ("megatron", "megatron.training"),
+    "hydra": ("verl", "verl.utils", "verl.trainer", "verl.trainer.ppo"),
+    "megatron": ("megatron", "megatron.training", "megatron.core", "megatron.core.inference", "megatron.core.inference.contexts"),
     "torchtitan": ("torchtitan",), "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config")}
 
 
@@ -506,7 +536,9 @@ def main() -> int:
     )
     sys.modules["transformers.dependency_versions_check"] = types.ModuleType("transformers.dependency_versions_check")
     sys.modules["transformers.dependency_versions_check"].dep_version_check = lambda *_: None  # type: ignore[attr-defined]
+    typing.override = getattr(typing, "override", lambda function: function)  # type: ignore[attr-defined]  # older Pythons lack it
     releases_known(roots)
+    sys.modules["torch_npu"] = None  # type: ignore[assignment]  # no stand-in for what would be a device
     ErrorParser.install()
     out, sys.stdout = sys.stdout, io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()):

@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -25,6 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edits.drivers import UNJUDGED
 from edits.launched import options
 from edits.packages import FOLDER, listed, tree
+
+from diagnose.adapters.formats.settings import Document
 
 #: How long one release may take for all its questions.
 SECONDS = 900
@@ -48,16 +50,20 @@ class Question:
     after: str
 
 
-def question(form: str, entry: str, columns: Sequence[Column], before: str, after: str) -> Question | None:
-    """A question about one file; None where it cannot be put to a parser."""
-    judged = tuple(column for column in columns if "judge" in listed()[column.framework])
-    if not judged:
-        return None
+def question(document: Document, columns: Sequence[Column], after: str) -> Question | str:
+    """A question about one part of a file; a reason where it cannot be put to a parser."""
+    if not columns:
+        return f"not judged: no package of {document.framework}" if document.framework not in listed() else "not judged: no such release"
+    if "judge" not in listed()[columns[0].framework]:
+        return f"not judged: no driver for {columns[0].framework}"
+    before = "" if document.outer else document.text
     try:
-        old, new = (_request(form, entry, judged[0], text) for text in (before, after))
+        old, new = (_request(document.form, document.entry, columns[0], text) for text in (before, after))
     except (ValueError, SyntaxError, yaml.YAMLError):
-        return None
-    return Question(judged, json.dumps(old, default=str), json.dumps(new, default=str)) if old and new else None
+        return f"not judged: {document.form} that its library does not read"
+    if not old or not new:
+        return "not judged: the entry point is not started by the file alone" if before else "not judged: a file in a file"
+    return Question(tuple(columns), json.dumps(old, default=str), json.dumps(new, default=str))
 
 
 def _request(form: str, entry: str, column: Column, text: str) -> dict[str, Any] | None:
@@ -115,7 +121,22 @@ def _keywords(text: str, name: str) -> Iterator[dict[str, Any]]:
             yield {key: value for key, value in found.items() if key != "None"}
 
 
-def answers(questions: Sequence[Question]) -> dict[tuple[Column, str], Mapping[str, Any]]:
+class Verdict(NamedTuple):
+    """What is said about a patch, why, and which release says it."""
+
+    group: str
+    why: str = ""
+    column: Column | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Verdict:
+        return cls(*text.split(": ", 1))
+
+
+Answers = Mapping[tuple[Column, str], Mapping[str, Any]]
+
+
+def answers(questions: Sequence[Question]) -> Answers:
     """What each parser says to each request that concerns it, kept between runs while the drivers stay as they are."""
     kept = FOLDER / "answers.json"
     here = Path(__file__).parent
@@ -159,20 +180,19 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def verdict(one: Question, said: Mapping[tuple[Column, str], Mapping[str, Any]]) -> str:
-    """`accepted`, `rejected: why`, `no effect`, or `not judged`: by the newest release that takes the file as it is; `older: why` where
-    that accepts what an older one rejects."""
-    result = "not judged"
+def verdict(one: Question, said: Answers) -> Verdict:
+    """By the newest release that takes the file as it is; `older` where that accepts what an older one rejects."""
+    result = Verdict("not judged", "no release takes the file as it is")
     for column in reversed(one.columns):
         before, after = said.get((column, one.before)), said.get((column, one.after))
+        if before is not None and before["error"].startswith(UNJUDGED) and not result.column:
+            result = Verdict("not judged", "the parser of this entry point cannot be imported")
         if before is None or after is None or before["error"] or after["error"].startswith(UNJUDGED):
             continue
         unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in before["values"]]
         if after["error"] or unknown:
             why = f"{column.framework} {column.release} {column.entry}: {after['error'] or unknown[0]}"
-            if result == "not judged":
-                return f"rejected: {why}"
-            return f"older: {why}"
-        if result == "not judged":
-            result = "no effect" if before["values"] == after["values"] else "accepted"
+            return result._replace(group="older", why=why) if result.column else Verdict("rejected", why, column)
+        if not result.column:
+            result = Verdict("no effect" if before["values"] == after["values"] else "accepted", "", column)
     return result

@@ -25,7 +25,7 @@ FOLDER = ROOT / ".venvs" / "edits"
 LIST = Path(__file__).with_name("packages.yaml")
 
 #: Files that may declare options, or that modules read when they are imported.
-ENDINGS = (".py", ".yaml", ".toml", ".json")
+ENDINGS = (".py", ".yaml", ".toml", ".json", "version/version")
 
 
 def listed() -> Mapping[str, Mapping[str, Any]]:

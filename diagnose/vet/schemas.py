@@ -900,6 +900,7 @@ class Programs(Row):
     chores: list[str]
     valued: list[str]
     handing: list[str]
+    making: list[str]
     fed: list[str]
     script_endings: list[str]
     prefixing: list[str]
