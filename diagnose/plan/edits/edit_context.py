@@ -40,7 +40,7 @@ class EditContext(NamedTuple):
     def covers_release(self, document: Document, key: Key, span: ReleaseSpan) -> bool | None:
         """Whether the key exists in the job's release and entry point: by our table, and by what the published packages declare there;
         None where that is unknown. `span`: the document's releases."""
-        entries = [str(fact.value) for fact in self.entry_points()]
+        entries = [str(fact.value) or document.entry for fact in self.entry_points()]
         if key.entry and not any(key.reads(entry) for entry in entries):
             return False
         version = self.book.version(key.version)
@@ -48,8 +48,12 @@ class EditContext(NamedTuple):
         covers = key.releases.covers(releases)
         if covers is False or key.struct:
             return covers
-        declares = declared_keys.declares(document.framework, key, self._use(document))
+        declares = self.declares(document, key)
         return declares if declares is not None else covers
+
+    def declares(self, document: Document, key: Key) -> bool | None:
+        """Whether all recorded releases that may be in use declare a key; None where some lack it or nothing is recorded."""
+        return declared_keys.declares(document.framework, key, self._use(document))
 
     def is_given_up(self, document: Document, key: Key) -> bool:
         """Whether the newest release that may be in use lacks a key that an older one has."""
