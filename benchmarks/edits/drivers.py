@@ -209,6 +209,10 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+#: What says how many rows a step has; where a file leaves it to the trainer, that fills it in.
+BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
+
+
 def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
     engine: Any = importlib.import_module("deepspeed.runtime.config")
 
@@ -219,9 +223,22 @@ def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
             """The figures that a trainer puts where a file says auto."""
             if isinstance(value, dict):
                 return {key: given(inner, key) for key, inner in value.items()}
-            return value if value != "auto" else 8 if "batch" in name or "steps" in name else 1.0 if "clip" in name else False
+            return (
+                value
+                if value != "auto"
+                else 500_000_000
+                if re.search("size|threshold|live|reuse", name)
+                else 1.0
+                if "clip" in name
+                else False
+            )
 
-        made = engine.DeepSpeedConfig(given(config))
+        batch = {name: value for name, value in config.items() if name in BATCH and isinstance(value, int)}
+        rest = given({name: value for name, value in config.items() if name not in BATCH})
+        rows = batch.get(BATCH[1], 1) * batch.get(BATCH[2], 1)
+        world = max(1, batch.get(BATCH[0], rows) // rows) if len(batch) == len(BATCH) else 1
+        engine.dist = types.SimpleNamespace(get_rank=lambda *_: 0, get_world_size=lambda *_: world)
+        made = engine.DeepSpeedConfig({**rest, **(batch or {BATCH[1]: 1})})
         found = {name: value for name, value in vars(made).items() if isinstance(value, (bool, int, float, str, dict))}
         zero = made.zero_config
         return values({**found, "zero": zero.model_dump() if hasattr(zero, "model_dump") else vars(zero)})
@@ -292,9 +309,11 @@ def of_megatron(framework: Framework) -> Callable[[Request], Values]:
 
     def parse(request: Request) -> Values:
         parser = argparse.ArgumentParser(allow_abbrev=False)
-        offered = [arguments.add_megatron_arguments] if hasattr(arguments, "add_megatron_arguments") else [
-            function for name, function in vars(arguments).items() if re.fullmatch(r"_add_\w+_args|_add_\w+_arguments", name)
-        ]
+        offered = (
+            [arguments.add_megatron_arguments]
+            if hasattr(arguments, "add_megatron_arguments")
+            else [function for name, function in vars(arguments).items() if re.fullmatch(r"_add_\w+_args|_add_\w+_arguments", name)]
+        )
         for add in offered:
             add(parser)
         made, rest = parser.parse_known_args(request["argv"])
@@ -505,7 +524,9 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
 SHALLOW = {
     "hydra": ("verl", "verl.utils", "verl.trainer", "verl.trainer.ppo"),
     "megatron": ("megatron", "megatron.training", "megatron.core", "megatron.core.inference", "megatron.core.inference.contexts"),
-    "torchtitan": ("torchtitan",), "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config")}
+    "torchtitan": ("torchtitan",),
+    "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config"),
+}
 
 
 def releases_known(trees: Sequence[Path]) -> None:

@@ -14,6 +14,7 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -147,10 +148,14 @@ def answers(questions: Sequence[Question]) -> Answers:
         for column in one.columns:
             for text in (one.before, one.after):
                 asked[column.framework, column.release][column.entry, text] = "\n".join((*_key(column), text))
-    for (framework, release), requests in sorted(asked.items()):
-        new = {key: json.dumps({"entry": entry, **json.loads(text)}) for (entry, text), key in requests.items() if key not in known}
-        if new:
-            known.update(zip(new, _run(framework, release, list(new.values())), strict=False))
+    wanted = {
+        place: {key: json.dumps({"entry": entry, **json.loads(text)}) for (entry, text), key in requests.items() if key not in known}
+        for place, requests in sorted(asked.items())
+    }
+    with ThreadPoolExecutor(4) as workers:
+        places = [place for place, new in wanted.items() if new]
+        for place, said in zip(places, workers.map(lambda one: _run(*one, list(wanted[one].values())), places), strict=True):
+            known.update(zip(wanted[place], said, strict=False))
             kept.write_text(json.dumps(known))
     columns = {(column.framework, column.release, column.entry): column for one in questions for column in one.columns}
     found: dict[tuple[Column, str], Mapping[str, Any]] = {}

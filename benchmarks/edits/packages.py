@@ -81,7 +81,9 @@ def _clone(source: str, target: Path) -> str:
     run = subprocess.run(command, capture_output=True, text=True, check=False) if not archive.is_dir() else None
     if run is not None and run.returncode:
         return (run.stderr.strip().splitlines() or ["nothing came"])[-1]
-    names = subprocess.run(["git", "-C", str(archive), "archive", "--format=tar", f"--prefix={target.name}/", tag], capture_output=True, check=True)
+    names = subprocess.run(
+        ["git", "-C", str(archive), "archive", "--format=tar", f"--prefix={target.name}/", tag], capture_output=True, check=True
+    )
     with tarfile.open(fileobj=io.BytesIO(names.stdout)) as sources:
         _keep_all(sources, target)
     return ""

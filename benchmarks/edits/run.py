@@ -1,8 +1,8 @@
 """Give every edit that is proposed for configs to the framework's own parser: does it take the edit, and does that do anything?
 
-    python benchmarks/edits/run.py [--tries N] [--only FRAMEWORK] [--write FILE] [FOLDER...]
+    python benchmarks/edits/run.py [--sample JOBS] [--tries N] [--only FRAMEWORK] [--write FILE] [FOLDER...]
 
-Each config of corpus/configs (or of the folders) fails in N of 32 ways (eight failures, four cards), drawn by a hash of its name. Every
+JOBS of the configs of corpus/configs (or of the folders) fail in N of 32 ways (eight failures, four cards), drawn by hashes of names. Every
 remedy's edits and every whole plan are written, and the file before and after is parsed by releases of the framework (judges.py).
 """
 
@@ -18,6 +18,7 @@ import time
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -41,6 +42,9 @@ from diagnose.errors import UserError
 from diagnose.facts import FactBook
 from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit
+
+#: Processes that diagnose, and that parse, at a time.
+WORKERS = 4
 
 CONFIGS = ROOT / "corpus" / "configs"
 
@@ -118,6 +122,14 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
         yield Patch(job, framework, what, edits, tuple(asked) or ("not judged: a file that was not given",))
 
 
+def of_job(job: tuple[str, list[Path]], tries: int) -> list[Patch]:
+    """The patches of all failures of a job."""
+    found: list[Patch] = []
+    for kind, card in failures(job[0], tries):
+        found += patches(job[0], explain(log(kind, card), configs=job[1], gpu=card if kind in ("host", "engine") else None))
+    return found
+
+
 def _questions(diagnosis: Diagnosis, file: str, after: str, edits: Sequence[Edit]) -> Iterator[Question | str]:
     """What is to be asked about one file; a reason where nothing can."""
     parts = [document for document in diagnosis.documents if document.name == file and document.form != "command"]
@@ -171,18 +183,18 @@ def main() -> int:
     asked.add_argument("folders", nargs="*", type=Path)
     asked.add_argument("--only")
     asked.add_argument("--tries", type=int, default=2, help="ways in which each config fails, of 32")
+    asked.add_argument("--sample", type=int, default=0, help="how many jobs, of all where it is not said")
     asked.add_argument("--write", type=Path, help="also write the tables into this file")
     options = asked.parse_args()
     found: dict[tuple[str, tuple[Edit, ...]], Patch] = {}
-    number, began = 0, time.process_time()
-    for job, files in jobs(options.folders or [CONFIGS]):
-        if options.only and not job.startswith(options.only):
-            continue
-        number += 1
-        for kind, card in failures(job, options.tries):
-            diagnosis = explain(log(kind, card), configs=files, gpu=card if kind in ("host", "engine") else None)
-            for patch in patches(job, diagnosis):
-                found.setdefault((job, patch.edits), patch)
+    began = time.monotonic()
+    every = [one for one in jobs(options.folders or [CONFIGS]) if not options.only or one[0].startswith(options.only)]
+    drawn = sorted(every, key=lambda one: hashlib.sha256(one[0].encode()).digest())[: options.sample or None]
+    with ProcessPoolExecutor(WORKERS) as workers:
+        for some in workers.map(of_job, drawn, [options.tries] * len(drawn)):
+            for patch in some:
+                found.setdefault((patch.job, patch.edits), patch)
+    print(f"{len(found)} patches of {len(drawn)} jobs", file=sys.stderr)
     said = answers([one for patch in found.values() for one in patch.asked if isinstance(one, Question)])
     releases: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     unjudged: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -200,11 +212,11 @@ def main() -> int:
     reasons = [f"| {name} | {why} | {counts['patches']} |" for (name, why), counts in sorted(unjudged.items())]
     print("\n".join([*lines, *left, *reasons]))
     if options.write:
-        options.write.write_text(document(number, options.tries, time.process_time() - began, lines, left, reasons))
+        options.write.write_text(document((len(drawn), len(every), options.tries), time.monotonic() - began, lines, left, reasons))
     return 0
 
 
-def document(number: int, tries: int, seconds: float, lines: Iterable[str], left: Sequence[str], reasons: Sequence[str]) -> str:
+def document(size: tuple[int, int, int], seconds: float, lines: Iterable[str], left: Sequence[str], reasons: Sequence[str]) -> str:
     """The tables of a run for docs, with what is left and what nobody judged."""
     releases = (
         f"| {name} | {entry.get('judge', '')} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |"
@@ -220,11 +232,11 @@ def document(number: int, tries: int, seconds: float, lines: Iterable[str], left
             "modules that are not installed are stood in for). Scripts are expanded by bash. `declared`: the parser cannot be imported, and the",
             "options that its sources declare judge instead (names, kinds, choices).",
             "",
-            f"{number} jobs fail in {tries} of 32 ways each (eight failures, four cards), drawn by a hash of the job's name. A patch is a",
+            f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of their names. A patch is a",
             "remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and takes the file",
             "as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser makes",
             "the same of both), *older*: an older release that takes the file refuses the patch. *Not judged* patches are listed below with why.",
-            f"This run took {seconds / 60:.0f} minutes of one core beside the parsers.",
+            f"This run took {seconds / 60:.0f} minutes on two busy cores.",
             "",
             *lines,
             "",

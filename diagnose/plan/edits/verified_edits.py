@@ -54,7 +54,9 @@ def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook)
         document, keys = found[0]
         if all(context.is_given_up(document, key) for key in keys):
             return "plan.by_release"
-        if not parses_options(document) or (has_foreign_options(document) and all(context.declares(document, key) is not True for key in keys)):
+        if not parses_options(document) or (
+            has_foreign_options(document) and all(context.declares(document, key) is not True for key in keys)
+        ):
             return "plan.by_script"
         if names_unseen_file(document, documents) and any(key.needs for key in keys):
             return "plan.by_hand"
