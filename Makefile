@@ -83,7 +83,7 @@ bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the fr
 	.venvs/judge/bin/pip uninstall --quiet --yes transformers accelerate huggingface_hub  # these come in the releases of packages.yaml
 	.venvs/judge/bin/python benchmarks/edits/packages.py
 	.venvs/judge/bin/python benchmarks/edits/record.py
-	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second --write docs/edits.md
+	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second benchmarks/edits/configs/third --sample $(or $(JOBS),90) --tries 1 --write docs/edits.md
 
 bench-triage: $(VENV)/.dev bytecode  ## what ten thousand jobs cost, as ratios to ripgrep; needs 8 GB of disk and half an hour
 	$(BIN)/python benchmarks/triage/bench.py --json $(or $(FIGURES),/dev/null)

@@ -192,6 +192,12 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
         utils = importlib.import_module("axolotl.utils.config.models.input.v0_4_1")
     model = utils.AxolotlConfigWCapabilities
     names = model.model_fields
+    plugins = {
+        name
+        for root in (framework.root / "src", framework.root)
+        for path in root.glob("axolotl/integrations/*/args.py")
+        for name in re.findall(r"^    (\w+): ", path.read_text(), re.MULTILINE)
+    }
 
     def parse(request: Request) -> Values:
         capabilities = {"bf16": True, "fp8": True, "n_gpu": 8, "n_node": 1, "compute_capability": "sm_90", "tf32": True}
@@ -203,8 +209,9 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
                 if name in names
             },
         )
-        unknown = set(request["config"]) - set(names) - set(made.model_dump())
-        return {**values(made.model_dump()), **{f"unknown {word}": "" for word in sorted(unknown)}}
+        own = {name: value for name, value in request["config"].items() if name in plugins and "plugins" in request["config"]}
+        unknown = set(request["config"]) - set(names) - set(made.model_dump()) - own.keys()
+        return {**values(made.model_dump()), **values(own), **{f"unknown {word}": "" for word in sorted(unknown)}}
 
     return parse
 
@@ -422,7 +429,7 @@ def _check_of_verl(config: Any, is_megatron: bool) -> None:
         checks(**words)
     except (AssertionError, ValueError):
         raise
-    except Exception:  # a stand-in is not enough for it  # noqa: BLE001
+    except Exception:  # a stand-in is not enough for it
         return
 
 

@@ -29,6 +29,9 @@ from edits.packages import FOLDER, listed, tree
 
 from diagnose.adapters.formats.settings import Document
 
+#: Parsers that run at a time.
+WORKERS = 10
+
 #: How long one release may take for all its questions.
 SECONDS = 900
 
@@ -42,8 +45,7 @@ class Column:
     entry: str
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """What one part of a file says before and after an edit: JSON of a request without its entry point."""
 
     columns: tuple[Column, ...]
@@ -64,6 +66,8 @@ def question(document: Document, columns: Sequence[Column], after: str) -> Quest
         return f"not judged: {document.form} that its library does not read"
     if not old or not new:
         return "not judged: the entry point is not started by the file alone" if before else "not judged: a file in a file"
+    if old == new:
+        return "not judged: another file is named, or a command beside the entry point changes"
     return Question(tuple(columns), json.dumps(old, default=str), json.dumps(new, default=str))
 
 
@@ -152,7 +156,7 @@ def answers(questions: Sequence[Question]) -> Answers:
         place: {key: json.dumps({"entry": entry, **json.loads(text)}) for (entry, text), key in requests.items() if key not in known}
         for place, requests in sorted(asked.items())
     }
-    with ThreadPoolExecutor(4) as workers:
+    with ThreadPoolExecutor(WORKERS) as workers:
         places = [place for place, new in wanted.items() if new]
         for place, said in zip(places, workers.map(lambda one: _run(*one, list(wanted[one].values())), places), strict=True):
             known.update(zip(wanted[place], said, strict=False))
@@ -198,6 +202,8 @@ def verdict(one: Question, said: Answers) -> Verdict:
         if after["error"] or unknown:
             why = f"{column.framework} {column.release} {column.entry}: {after['error'] or unknown[0]}"
             return result._replace(group="older", why=why) if result.column else Verdict("rejected", why, column)
+        if not result.column and before["values"] == after["values"] and any(name.startswith("unknown ") for name in before["values"]):
+            return Verdict("not judged", "a key of a script of one's own")
         if not result.column:
             result = Verdict("no effect" if before["values"] == after["values"] else "accepted", "", column)
     return result

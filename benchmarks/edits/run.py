@@ -14,6 +14,7 @@ import hashlib
 import json
 import pickle
 import sys
+import textwrap
 import time
 import tomllib
 from collections import Counter, defaultdict
@@ -44,7 +45,7 @@ from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit
 
 #: Processes that diagnose, and that parse, at a time.
-WORKERS = 4
+WORKERS = 8
 
 CONFIGS = ROOT / "corpus" / "configs"
 
@@ -183,6 +184,7 @@ def main() -> int:
     asked.add_argument("folders", nargs="*", type=Path)
     asked.add_argument("--only")
     asked.add_argument("--tries", type=int, default=2, help="ways in which each config fails, of 32")
+    asked.add_argument("--newest", action="store_true", help="ask only the newest release that may be in use")
     asked.add_argument("--sample", type=int, default=0, help="how many jobs, of all where it is not said")
     asked.add_argument("--write", type=Path, help="also write the tables into this file")
     options = asked.parse_args()
@@ -195,6 +197,11 @@ def main() -> int:
             for patch in some:
                 found.setdefault((patch.job, patch.edits), patch)
     print(f"{len(found)} patches of {len(drawn)} jobs", file=sys.stderr)
+    if options.newest:
+        newest = {
+            one: one._replace(columns=one.columns[-1:]) for patch in found.values() for one in patch.asked if isinstance(one, Question)
+        }
+        found = {at: patch._replace(asked=tuple(newest.get(one, one) for one in patch.asked)) for at, patch in found.items()}  # type: ignore[call-overload]
     said = answers([one for patch in found.values() for one in patch.asked if isinstance(one, Question)])
     releases: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     unjudged: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -212,11 +219,24 @@ def main() -> int:
     reasons = [f"| {name} | {why} | {counts['patches']} |" for (name, why), counts in sorted(unjudged.items())]
     print("\n".join([*lines, *left, *reasons]))
     if options.write:
-        options.write.write_text(document((len(drawn), len(every), options.tries), time.monotonic() - began, lines, left, reasons))
+        options.write.write_text(
+            document((len(drawn), len(every), options.tries, options.newest), time.monotonic() - began, lines, left, reasons)
+        )
     return 0
 
 
-def document(size: tuple[int, int, int], seconds: float, lines: Iterable[str], left: Sequence[str], reasons: Sequence[str]) -> str:
+INTRODUCTION = """Written by `make bench-edits` (`benchmarks/edits`), which fetches the published packages (Megatron-LM: its repository)
+and gives files to their own code before and after each edit: HfArgumentParser, pydantic models, Hydra and verl's checks of what it
+composes, tyro, jsonargparse, argparse, Megatron-LM's `validate_args` (`benchmarks/edits/drivers.py`; what trains is not imported, and
+modules that are not installed are stood in for). Scripts are expanded by bash. `declared`: the parser cannot be imported, and the options
+that its sources declare judge instead (names, kinds, choices)."""
+
+COLUMNS = """A patch is a remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and
+takes the file as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser
+makes the same of both), *older*: an older release that takes the file refuses the patch. *Not judged* patches are listed below with why."""
+
+
+def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[str], left: Sequence[str], reasons: Sequence[str]) -> str:
     """The tables of a run for docs, with what is left and what nobody judged."""
     releases = (
         f"| {name} | {entry.get('judge', '')} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |"
@@ -226,17 +246,14 @@ def document(size: tuple[int, int, int], seconds: float, lines: Iterable[str], l
         [
             "# Edits, judged by the frameworks",
             "",
-            "Written by `make bench-edits` (`benchmarks/edits`), which fetches the published packages (Megatron-LM: its repository) and gives",
-            "files to their own code before and after each edit: HfArgumentParser, pydantic models, Hydra and verl's checks of what it composes,",
-            "tyro, jsonargparse, argparse, Megatron-LM's `validate_args` (`benchmarks/edits/drivers.py`; what trains is not imported, and",
-            "modules that are not installed are stood in for). Scripts are expanded by bash. `declared`: the parser cannot be imported, and the",
-            "options that its sources declare judge instead (names, kinds, choices).",
+            *textwrap.wrap(INTRODUCTION, 130),
             "",
-            f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of their names. A patch is a",
-            "remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and takes the file",
-            "as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser makes",
-            "the same of both), *older*: an older release that takes the file refuses the patch. *Not judged* patches are listed below with why.",
-            f"This run took {seconds / 60:.0f} minutes on two busy cores.",
+            *textwrap.wrap(
+                f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of names. "
+                f"{COLUMNS}{' This run asked only the newest release that may be in use.' if size[3] else ''} "
+                f"It took {seconds / 60:.0f} minutes.",
+                130,
+            ),
             "",
             *lines,
             "",
@@ -254,8 +271,8 @@ def document(size: tuple[int, int, int], seconds: float, lines: Iterable[str], l
             "|---|---|---|---|",
             *releases,
             "",
-            "What the releases declare is recorded in `rules/declared` (`benchmarks/edits/record.py`): it decides which keys an edit may add, and",
-            "`tests/plan/test_declared_keys.py` holds edits to it without any package.",
+            "What the releases declare is recorded in `rules/declared` (`benchmarks/edits/record.py`): it decides which keys an edit may",
+            "add, and `tests/plan/test_declared_keys.py` holds edits to it without any package.",
             "",
         ]
     )

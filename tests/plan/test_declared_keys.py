@@ -255,17 +255,20 @@ def test_a_quoted_value_is_no_command(line: str) -> None:
 
 # -- whose configuration it is
 
-_MEGATRON = "--num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 8 --fp16"
+_MEGATRON = (
+    "torchrun pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 8 --fp16"
+)
 
 
 @for_each(
     "name, text, changes, why",
     [
-        pytest.param("r.sh", f"torchrun pretrain_gpt.py {_MEGATRON} --data-impl mmap\n", {"model.attention": "flash_attention_2"}, "plan.by_script", id="fork"),
-        pytest.param("r.sh", f"torchrun pretrain_gpt.py {_MEGATRON}\n", {"train.gradient_checkpointing": "enabled"}, "", id="not-a-fork"),
+        pytest.param("r.sh", f"{_MEGATRON} --data-impl mmap\n", {"model.attention": "flash_attention_2"}, "plan.by_script", id="fork"),
+        pytest.param("r.sh", f"{_MEGATRON}\n", {"train.gradient_checkpointing": "enabled"}, "", id="not-a-fork"),
         pytest.param(
             "r.sh",
-            "python3 main_two_pools.py data.train_batch_size=64 actor_rollout_ref.model.path=a/b actor_rollout_ref.actor.ppo_mini_batch_size=64\n",
+            "python3 main_two_pools.py data.train_batch_size=64 actor_rollout_ref.model.path=a/b "
+            "actor_rollout_ref.actor.ppo_mini_batch_size=64\n",
             {"train.gradient_checkpointing": "enabled"},
             "plan.by_script",
             id="hydra-script-of-ones-own",
