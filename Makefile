@@ -79,11 +79,11 @@ bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, readin
 bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the frameworks; downloads 0.3 GB and torch (6 GB on disk with CUDA's libraries)
 	test -d .venvs/judge || $(BIN)/python -m venv .venvs/judge
 	.venvs/judge/bin/pip install --quiet torch setuptools setuptools_scm setuptools_rust wheel packaging numpy hydra-core pydantic tyro docstring-parser \
-		'jsonargparse[signatures]' regex requests tqdm psutil einops hjson msgpack py-cpuinfo safetensors tokenizers datasets annotated-types fire --editable .
+		'jsonargparse[signatures]' regex requests tqdm psutil einops hjson msgpack py-cpuinfo safetensors tokenizers annotated-types fire --editable .
 	.venvs/judge/bin/pip uninstall --quiet --yes transformers accelerate huggingface_hub  # these come in the releases of packages.yaml
 	.venvs/judge/bin/python benchmarks/edits/packages.py
 	.venvs/judge/bin/python benchmarks/edits/record.py
-	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second --write docs/edits.md
+	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second benchmarks/edits/configs/third --sample $(or $(JOBS),90) --tries 1 --write docs/edits.md
 
 bench-triage: $(VENV)/.dev bytecode  ## what ten thousand jobs cost, as ratios to ripgrep; needs 8 GB of disk and half an hour
 	$(BIN)/python benchmarks/triage/bench.py --json $(or $(FIGURES),/dev/null)

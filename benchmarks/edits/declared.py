@@ -238,6 +238,16 @@ def _of_parser(path: Path) -> Iterator[tuple[str, Option]]:
                 yield name[2:].replace("-", "_"), Option(kind, many, _literal(words.get("default")))
 
 
+def _of_factories(path: Path, trees: Trees) -> Iterator[tuple[str, Option]]:
+    """The options that Megatron makes of the fields of its classes (ArgumentGroupFactory)."""
+    for name in dict.fromkeys(re.findall(r"ArgumentGroupFactory\(\s*(\w+)", path.read_text(errors="replace"))):
+        for key, (assign, _) in trees.fields(name, path).items():
+            option = _option(assign)
+            yield key, option
+            yield f"no_{key}", Option("flag")
+            yield from ((word.replace("-", "_"), Option()) for word in re.findall(r"'--([\w-]+)'", ast.unparse(assign)))
+
+
 def _of_function(path: Path, name: str, trees: Trees) -> Iterator[tuple[str, Option]]:
     for node in ast.walk(ast.parse(path.read_text(errors="replace"))):
         if isinstance(node, ast.FunctionDef) and node.name == name:
@@ -289,6 +299,8 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
     for name in entry.get("parsers", ()):
         if (root / name).is_file():
             result.options.update(_of_parser(root / name))
+    if (root / entry.get("generated", "")).is_file():
+        result.options = {**dict(_of_factories(root / entry["generated"], trees)), **result.options}
     _add_rest(result, entry, root, trees)
     result.options = {name.replace("-", "_"): option for name, option in result.options.items()}
     return result

@@ -20,13 +20,15 @@ import re
 import sys
 import tempfile
 import types
-from collections.abc import Callable, Mapping, Sequence
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from edits import stand_ins
 from edits.declared import Trees
 from edits.stand_ins import install, shallow
 
@@ -190,6 +192,12 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
         utils = importlib.import_module("axolotl.utils.config.models.input.v0_4_1")
     model = utils.AxolotlConfigWCapabilities
     names = model.model_fields
+    plugins = {
+        name
+        for root in (framework.root / "src", framework.root)
+        for path in root.glob("axolotl/integrations/*/args.py")
+        for name in re.findall(r"^    (\w+): ", path.read_text(), re.MULTILINE)
+    }
 
     def parse(request: Request) -> Values:
         capabilities = {"bf16": True, "fp8": True, "n_gpu": 8, "n_node": 1, "compute_capability": "sm_90", "tf32": True}
@@ -201,10 +209,15 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
                 if name in names
             },
         )
-        unknown = set(request["config"]) - set(names) - set(made.model_dump())
-        return {**values(made.model_dump()), **{f"unknown {word}": "" for word in sorted(unknown)}}
+        own = {name: value for name, value in request["config"].items() if name in plugins and "plugins" in request["config"]}
+        unknown = set(request["config"]) - set(names) - set(made.model_dump()) - own.keys()
+        return {**values(made.model_dump()), **values(own), **{f"unknown {word}": "" for word in sorted(unknown)}}
 
     return parse
+
+
+#: What says how many rows a step has; where a file leaves it to the trainer, that fills it in.
+BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 
 
 def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
@@ -217,9 +230,22 @@ def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
             """The figures that a trainer puts where a file says auto."""
             if isinstance(value, dict):
                 return {key: given(inner, key) for key, inner in value.items()}
-            return value if value != "auto" else 8 if "batch" in name or "steps" in name else 1.0 if "clip" in name else False
+            return (
+                value
+                if value != "auto"
+                else 500_000_000
+                if re.search("size|threshold|live|reuse", name)
+                else 1.0
+                if "clip" in name
+                else False
+            )
 
-        made = engine.DeepSpeedConfig(given(config))
+        batch = {name: value for name, value in config.items() if name in BATCH and isinstance(value, int)}
+        rest = given({name: value for name, value in config.items() if name not in BATCH})
+        rows = batch.get(BATCH[1], 1) * batch.get(BATCH[2], 1)
+        world = max(1, batch.get(BATCH[0], rows) // rows) if len(batch) == len(BATCH) else 1
+        engine.dist = types.SimpleNamespace(get_rank=lambda *_: 0, get_world_size=lambda *_: world)
+        made = engine.DeepSpeedConfig({**rest, **(batch or {BATCH[1]: 1})})
         found = {name: value for name, value in vars(made).items() if isinstance(value, (bool, int, float, str, dict))}
         zero = made.zero_config
         return values({**found, "zero": zero.model_dump() if hasattr(zero, "model_dump") else vars(zero)})
@@ -276,6 +302,80 @@ def of_accelerate(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def of_megatron(framework: Framework) -> Callable[[Request], Values]:
+    """Its arguments and what it checks of them, with as many ranks as the launcher starts, else as one replica needs."""
+    import torch
+
+    stand_ins.VERSION = "99"  # it refuses old releases of what it asks for
+    card = types.SimpleNamespace(name="H100", major=9, minor=0, total_memory=80 << 30, multi_processor_count=132)
+    torch.cuda.get_device_properties, torch.cuda.get_device_capability = lambda *_: card, lambda *_: (9, 0)
+    os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
+    importlib.import_module("megatron.core.parallel_state")  # before what imports it back
+    arguments: Any = importlib.import_module("megatron.training.arguments")
+    arguments.warn_rank_0 = lambda *_, **__: None
+
+    def parse(request: Request) -> Values:
+        parser = argparse.ArgumentParser(allow_abbrev=False)
+        offered = (
+            [arguments.add_megatron_arguments]
+            if hasattr(arguments, "add_megatron_arguments")
+            else [function for name, function in vars(arguments).items() if re.fullmatch(r"_add_\w+_args|_add_\w+_arguments", name)]
+        )
+        for add in offered:
+            add(parser)
+        made, rest = parser.parse_known_args(request["argv"])
+        replica = made.tensor_model_parallel_size * made.pipeline_model_parallel_size * made.context_parallel_size
+        replica = max(replica, (made.expert_model_parallel_size or 1) * made.pipeline_model_parallel_size)
+        made.rank, made.world_size = 0, request.get("world") or replica
+        made._is_global_batch_size_explicitly_specified = made.global_batch_size is not None  # noqa: SLF001
+        arguments.validate_args(made, {})
+        return {**values(made), **{f"unknown {word}": "" for word in rest if word.startswith("--")}}
+
+    return parse
+
+
+def of_declared(framework: Framework) -> Callable[[Request], Values]:
+    """What the sources of an entry point declare, where its parser cannot be imported: names, kinds and choices of options."""
+    from edits.declared import declared
+
+    said = {name: declared(entry, framework.root, framework.beside) for name, entry in framework.entries.items()}
+
+    def parse(request: Request) -> Values:
+        found: Values = {}
+        words = iter([*request["argv"], "--"]) if "argv" in request else iter(())
+        pairs = list(_flat(request["config"])) if "config" in request else []
+        name, given = "", list[str]()
+        for word in words:
+            if re.match(r"--?[a-zA-Z]|--$", word):
+                if name:
+                    pairs.append((name, " ".join(given)))
+                name, _, value = word.lstrip("-").partition("=")
+                given = [value] if value else []
+            else:
+                given.append(word)
+        for name, value in pairs:
+            option = said[request["entry"]].find(name) or said[request["entry"]].find(name.removeprefix("no-").removeprefix("no_"))
+            if option is None:
+                found[f"unknown --{name}"] = ""
+                continue
+            if option.choices and value not in (*option.choices, "None", "null") and "None" not in option.choices:
+                raise ValueError(f"argument --{name}: invalid choice: {value} (choose from {', '.join(option.choices)})")
+            if option.kind in ("int", "float") and not re.fullmatch(r"-?[\d._]+(e[-+]?\d+)?[kKmMgG]?|auto|None|null|", value):
+                raise ValueError(f"argument --{name}: invalid {option.kind} value: {value}")
+            found[name.replace("-", "_")] = value
+        return found
+
+    return parse
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", str(value)
+
+
 def of_class_parser(framework: Framework) -> Callable[[Request], Values]:
     """A class that adds its own options to argparse: vLLM, SGLang."""
 
@@ -308,9 +408,29 @@ def of_hydra(framework: Framework) -> Callable[[Request], Values]:
         GlobalHydra.instance().clear()
         with initialize_config_dir(config_dir=str(framework.root / folder), version_base=None):
             made = compose(config_name=name, overrides=argv)
+            _check_of_verl(made, "megatron" in name)
             return values(OmegaConf.to_container(made, resolve=True))
 
     return parse
+
+
+def _check_of_verl(config: Any, is_megatron: bool) -> None:
+    """What verl checks of a configuration of PPO before it trains, as far as that needs neither cards nor models."""
+    if "actor_rollout_ref" not in config or is_megatron:
+        return
+    try:
+        checks: Any = importlib.import_module("verl.utils.config").validate_config
+        words: dict[str, Any] = {"config": config, "use_reference_policy": False, "use_critic": config.algorithm.adv_estimator == "gae"}
+        importlib.import_module("verl.workers.config")  # what the configuration names, which Hydra would import without stand-ins
+    except (ImportError, AttributeError):
+        owner: Any = types.SimpleNamespace(config=config, use_reference_policy=False, use_critic=config.algorithm.adv_estimator == "gae")
+        checks, words = importlib.import_module("verl.trainer.ppo.ray_trainer").RayPPOTrainer._validate_config, {"self": owner}  # noqa: SLF001
+    try:
+        checks(**words)
+    except (AssertionError, ValueError):
+        raise
+    except Exception:  # a stand-in is not enough for it
+        return
 
 
 def of_torchtitan(framework: Framework) -> Callable[[Request], Values]:
@@ -398,6 +518,8 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "main block": of_main_block,
     "accelerate": of_accelerate,
     "class parser": of_class_parser,
+    "megatron": of_megatron,
+    "declared": of_declared,
     "hydra": of_hydra,
     "torchtitan": of_torchtitan,
     "functions": of_functions,
@@ -406,7 +528,12 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
 
 
 #: Packages whose `__init__` imports what trains.
-SHALLOW = {"torchtitan": ("torchtitan",), "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config")}
+SHALLOW = {
+    "hydra": ("verl", "verl.utils", "verl.trainer", "verl.trainer.ppo"),
+    "megatron": ("megatron", "megatron.training", "megatron.core", "megatron.core.inference", "megatron.core.inference.contexts"),
+    "torchtitan": ("torchtitan",),
+    "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config"),
+}
 
 
 def releases_known(trees: Sequence[Path]) -> None:
@@ -437,7 +564,9 @@ def main() -> int:
     )
     sys.modules["transformers.dependency_versions_check"] = types.ModuleType("transformers.dependency_versions_check")
     sys.modules["transformers.dependency_versions_check"].dep_version_check = lambda *_: None  # type: ignore[attr-defined]
+    typing.override = getattr(typing, "override", lambda function: function)  # type: ignore[attr-defined]  # older Pythons lack it
     releases_known(roots)
+    sys.modules["torch_npu"] = None  # type: ignore[assignment]  # no stand-in for what would be a device
     ErrorParser.install()
     out, sys.stdout = sys.stdout, io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()):

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -24,6 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edits.drivers import UNJUDGED
 from edits.launched import options
 from edits.packages import FOLDER, listed, tree
+
+from diagnose.adapters.formats.settings import Document
+
+#: Parsers that run at a time.
+WORKERS = 10
 
 #: How long one release may take for all its questions.
 SECONDS = 900
@@ -38,8 +45,7 @@ class Column:
     entry: str
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """What one part of a file says before and after an edit: JSON of a request without its entry point."""
 
     columns: tuple[Column, ...]
@@ -47,16 +53,22 @@ class Question:
     after: str
 
 
-def question(form: str, entry: str, columns: Sequence[Column], before: str, after: str) -> Question | None:
-    """A question about one file; None where it cannot be put to a parser."""
-    judged = tuple(column for column in columns if "judge" in listed()[column.framework])
-    if not judged:
-        return None
+def question(document: Document, columns: Sequence[Column], after: str) -> Question | str:
+    """A question about one part of a file; a reason where it cannot be put to a parser."""
+    if not columns:
+        return f"not judged: no package of {document.framework}" if document.framework not in listed() else "not judged: no such release"
+    if "judge" not in listed()[columns[0].framework]:
+        return f"not judged: no driver for {columns[0].framework}"
+    before = "" if document.outer else document.text
     try:
-        old, new = (_request(form, entry, judged[0], text) for text in (before, after))
+        old, new = (_request(document.form, document.entry, columns[0], text) for text in (before, after))
     except (ValueError, SyntaxError, yaml.YAMLError):
-        return None
-    return Question(judged, json.dumps(old, default=str), json.dumps(new, default=str)) if old and new else None
+        return f"not judged: {document.form} that its library does not read"
+    if not old or not new:
+        return "not judged: the entry point is not started by the file alone" if before else "not judged: a file in a file"
+    if old == new:
+        return "not judged: another file is named, or a command beside the entry point changes"
+    return Question(tuple(columns), json.dumps(old, default=str), json.dumps(new, default=str))
 
 
 def _request(form: str, entry: str, column: Column, text: str) -> dict[str, Any] | None:
@@ -70,9 +82,16 @@ def _request(form: str, entry: str, column: Column, text: str) -> dict[str, Any]
         keywords = next(iter(_keywords(text, entry)), None)
         return None if keywords is None else {"keywords": _without_file(keywords)}
     if form == "shell":
-        words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), None)
-        return None if words is None else {"argv": list(_without_config(words))}
+        before, words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), (None, None))
+        return None if words is None else {"argv": list(_without_config(words)), "world": _world(before or ())}
     return None
+
+
+def _world(launcher: Sequence[str]) -> int | None:
+    """The ranks that a launcher starts; None where it does not say."""
+    said = " ".join(launcher).replace("=", " ")
+    ranks = [re.search(rf"--{name} (\d+)\b", said) for name in ("nproc[_-]per[_-]node", "nnodes")]
+    return int(ranks[0][1]) * int(ranks[1][1] if ranks[1] else 1) if ranks[0] else None
 
 
 #: Options that name a file of more settings, which a parser would open.
@@ -107,7 +126,22 @@ def _keywords(text: str, name: str) -> Iterator[dict[str, Any]]:
             yield {key: value for key, value in found.items() if key != "None"}
 
 
-def answers(questions: Sequence[Question]) -> dict[tuple[Column, str], Mapping[str, Any]]:
+class Verdict(NamedTuple):
+    """What is said about a patch, why, and which release says it."""
+
+    group: str
+    why: str = ""
+    column: Column | None = None
+
+    @classmethod
+    def of(cls, text: str) -> Verdict:
+        return cls(*text.split(": ", 1))
+
+
+Answers = Mapping[tuple[Column, str], Mapping[str, Any]]
+
+
+def answers(questions: Sequence[Question]) -> Answers:
     """What each parser says to each request that concerns it, kept between runs while the drivers stay as they are."""
     kept = FOLDER / "answers.json"
     here = Path(__file__).parent
@@ -118,10 +152,14 @@ def answers(questions: Sequence[Question]) -> dict[tuple[Column, str], Mapping[s
         for column in one.columns:
             for text in (one.before, one.after):
                 asked[column.framework, column.release][column.entry, text] = "\n".join((*_key(column), text))
-    for (framework, release), requests in sorted(asked.items()):
-        new = {key: json.dumps({"entry": entry, **json.loads(text)}) for (entry, text), key in requests.items() if key not in known}
-        if new:
-            known.update(zip(new, _run(framework, release, list(new.values())), strict=False))
+    wanted = {
+        place: {key: json.dumps({"entry": entry, **json.loads(text)}) for (entry, text), key in requests.items() if key not in known}
+        for place, requests in sorted(asked.items())
+    }
+    with ThreadPoolExecutor(WORKERS) as workers:
+        places = [place for place, new in wanted.items() if new]
+        for place, said in zip(places, workers.map(lambda one: _run(*one, list(wanted[one].values())), places), strict=True):
+            known.update(zip(wanted[place], said, strict=False))
             kept.write_text(json.dumps(known))
     columns = {(column.framework, column.release, column.entry): column for one in questions for column in one.columns}
     found: dict[tuple[Column, str], Mapping[str, Any]] = {}
@@ -151,20 +189,21 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def verdict(one: Question, said: Mapping[tuple[Column, str], Mapping[str, Any]]) -> str:
-    """`accepted`, `rejected: why`, `no effect`, or `not judged`: by the newest release that takes the file as it is; `older: why` where
-    that accepts what an older one rejects."""
-    result = "not judged"
+def verdict(one: Question, said: Answers) -> Verdict:
+    """By the newest release that takes the file as it is; `older` where that accepts what an older one rejects."""
+    result = Verdict("not judged", "no release takes the file as it is")
     for column in reversed(one.columns):
         before, after = said.get((column, one.before)), said.get((column, one.after))
+        if before is not None and before["error"].startswith(UNJUDGED) and not result.column:
+            result = Verdict("not judged", "the parser of this entry point cannot be imported")
         if before is None or after is None or before["error"] or after["error"].startswith(UNJUDGED):
             continue
         unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in before["values"]]
         if after["error"] or unknown:
             why = f"{column.framework} {column.release} {column.entry}: {after['error'] or unknown[0]}"
-            if result == "not judged":
-                return f"rejected: {why}"
-            return f"older: {why}"
-        if result == "not judged":
-            result = "no effect" if before["values"] == after["values"] else "accepted"
+            return result._replace(group="older", why=why) if result.column else Verdict("rejected", why, column)
+        if not result.column and before["values"] == after["values"] and any(name.startswith("unknown ") for name in before["values"]):
+            return Verdict("not judged", "a key of a script of one's own")
+        if not result.column:
+            result = Verdict("no effect" if before["values"] == after["values"] else "accepted", "", column)
     return result

@@ -60,13 +60,13 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-def options(text: str, entry: str) -> Iterator[list[str]]:
-    """The words after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
+def options(text: str, entry: str) -> Iterator[tuple[list[str], list[str]]]:
+    """The words before and after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
     wanted = entry.split()
     for words in commands(text):
         at = _place(words, wanted)
         if at is not None:
-            yield list(words[at:])
+            yield list(words[:at]), list(words[at:])
 
 
 def _place(words: Sequence[str], wanted: Sequence[str]) -> int | None:

@@ -7,6 +7,7 @@ They come through pip into .venvs/edits, which is ignored; nothing of them is ru
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -24,7 +25,7 @@ FOLDER = ROOT / ".venvs" / "edits"
 LIST = Path(__file__).with_name("packages.yaml")
 
 #: Files that may declare options, or that modules read when they are imported.
-ENDINGS = (".py", ".yaml", ".toml", ".json")
+ENDINGS = (".py", ".yaml", ".toml", ".json", "version/version")
 
 
 def listed() -> Mapping[str, Mapping[str, Any]]:
@@ -32,11 +33,11 @@ def listed() -> Mapping[str, Mapping[str, Any]]:
     return data
 
 
-def wanted(name: str) -> Iterator[tuple[str, str, bool]]:
-    """(package, release, whether from its sources) of a framework, and of what stands beside it."""
+def wanted(name: str) -> Iterator[tuple[str, str, bool | str]]:
+    """(package, release, whether from its sources or which repository) of a framework, and of what stands beside it."""
     entry = listed()[name]
     for release in entry["releases"]:
-        yield entry.get("package", name), str(release), entry.get("source", False)
+        yield entry.get("package", name), str(release), entry.get("repository") or entry.get("source", False)
     for package, releases in (*entry.get("beside", {}).items(), *entry.get("with", {}).items()):
         yield from ((package, str(release), False) for release in releases)
 
@@ -45,11 +46,13 @@ def tree(package: str, release: str) -> Path:
     return FOLDER / f"{package}-{release}"
 
 
-def fetch(package: str, release: str, source: bool) -> str:
+def fetch(package: str, release: str, source: bool | str) -> str:
     """Fetch and unpack one release; what went wrong, else nothing."""
     target = tree(package, release)
     if target.is_dir():
         return ""
+    if isinstance(source, str):
+        return _clone(source.format(release), target)
     downloads = FOLDER / "downloads" / f"{package}-{release}"
     downloads.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(downloads), f"{package}=={release}"]
@@ -70,6 +73,30 @@ def fetch(package: str, release: str, source: bool) -> str:
     return ""
 
 
+def _clone(source: str, target: Path) -> str:
+    """What is no package: `owner/name@tag` of a public repository."""
+    repository, _, tag = source.partition("@")
+    archive = FOLDER / "downloads" / f"{target.name}.git"
+    command = ["git", "clone", "--quiet", "--bare", "--depth", "1", "--branch", tag, f"https://github.com/{repository}", str(archive)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False) if not archive.is_dir() else None
+    if run is not None and run.returncode:
+        return (run.stderr.strip().splitlines() or ["nothing came"])[-1]
+    names = subprocess.run(
+        ["git", "-C", str(archive), "archive", "--format=tar", f"--prefix={target.name}/", tag], capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(names.stdout)) as sources:
+        _keep_all(sources, target)
+    return ""
+
+
+def _keep_all(sources: tarfile.TarFile, target: Path) -> None:
+    for member in sources:
+        inner = member.name.partition("/")[2]
+        opened = sources.extractfile(member) if member.isfile() and inner.endswith(ENDINGS) else None
+        if opened is not None:
+            keep(target, inner, opened.read())
+
+
 def unpack(archive: Path, target: Path) -> None:
     """The text files of a wheel or of sources, without the folder that sources stand in."""
     if archive.suffix == ".whl":
@@ -79,11 +106,7 @@ def unpack(archive: Path, target: Path) -> None:
                     keep(target, name, wheel.read(name))
         return
     with tarfile.open(archive) as sources:
-        for member in sources:
-            inner = member.name.partition("/")[2]
-            opened = sources.extractfile(member) if member.isfile() and inner.endswith(ENDINGS) else None
-            if opened is not None:
-                keep(target, inner, opened.read())
+        _keep_all(sources, target)
 
 
 def keep(target: Path, name: str, content: bytes) -> None:

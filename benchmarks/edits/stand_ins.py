@@ -14,6 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+#: The release that a module which is not there claims to be.
+VERSION = "0"
+
 _ProtocolMeta: Any = type(Protocol)  # so that a class may extend both a stand-in and a protocol
 
 
@@ -100,9 +103,10 @@ def _made(name: str) -> Any:
 
 class _Module(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
-        if name in ("__path__", "__file__", "__all__", "__wrapped__"):
+        is_module = any(Path(folder, end).exists() for folder in vars(self).get("__path__", ()) for end in (f"{name}.py", name))
+        if is_module or name in ("__path__", "__file__", "__all__", "__wrapped__"):
             raise AttributeError(name)
-        made = "0" if name == "__version__" else _made(name)
+        made = VERSION if name == "__version__" else _made(name)
         setattr(self, name, made)
         return made
 
@@ -144,9 +148,9 @@ def install(folders: Sequence[Path]) -> None:
 
 
 def shallow(names: Sequence[str], roots: Sequence[Path]) -> None:
-    """Packages of which only modules are wanted: what their `__init__` imports is left out."""
+    """Packages of which only modules are wanted: what their `__init__` imports is left out, and stood in for where it is asked."""
     for name in names:
-        module = types.ModuleType(name)
+        module = _Module(name)
         module.__path__ = [str(path) for root in roots for path in [root.joinpath(*name.split("."))] if path.is_dir()]
         if module.__path__:
             sys.modules[name] = module

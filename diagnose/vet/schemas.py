@@ -902,6 +902,7 @@ class Programs(Row):
     chores: list[str]
     valued: list[str]
     handing: list[str]
+    making: list[str]
     fed: list[str]
     joining: list[str]
     script_endings: list[str]

@@ -251,3 +251,73 @@ def test_a_command_is_found_in_what_carries_it(carrier: str) -> None:
 @pytest.mark.parametrize("line", ["ssh node1 trl sft --note 'a b' --per_device_train_batch_size 8", "tmux attach -t 'my run'"])
 def test_a_quoted_value_is_no_command(line: str) -> None:
     assert FactBook(read({"run.sh": line + "\n"}).facts).count("train.micro_batch_size") in (None, 8)
+
+
+# -- whose configuration it is
+
+_MEGATRON = (
+    "torchrun pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 --seq-length 2048 --micro-batch-size 8 --fp16"
+)
+
+
+@for_each(
+    "name, text, changes, why",
+    [
+        pytest.param("r.sh", f"{_MEGATRON} --data-impl mmap\n", {"model.attention": "flash_attention_2"}, "plan.by_script", id="fork"),
+        pytest.param("r.sh", f"{_MEGATRON}\n", {"train.gradient_checkpointing": "enabled"}, "", id="not-a-fork"),
+        pytest.param(
+            "r.sh",
+            "python3 main_two_pools.py data.train_batch_size=64 actor_rollout_ref.model.path=a/b "
+            "actor_rollout_ref.actor.ppo_mini_batch_size=64\n",
+            {"train.gradient_checkpointing": "enabled"},
+            "plan.by_script",
+            id="hydra-script-of-ones-own",
+        ),
+        pytest.param(
+            "whole.yaml",
+            "actor_rollout_ref:\n  model: {path: a/b}\n  actor:\n    ppo_mini_batch_size: 64\n"
+            + "".join(f"    own_{number}: 1\n" for number in range(80)),
+            {"train.gradient_checkpointing": "enabled"},
+            "plan.by_script",
+            id="whole-configuration",
+        ),
+        pytest.param(
+            "of-another.yaml",
+            "model_name_or_path: a/b\ndataset_name: d\nmax_length: 512\nper_device_train_batch_size: 4\n"
+            "dataset_mixer_list: a\nchecks_every: 4\nuse_slow_words: true\n",
+            {"train.finetuning": "lora"},
+            "plan.by_script",
+            id="keys-of-another-program",
+        ),
+    ],
+)  # fmt: skip
+def test_a_key_is_added_only_where_the_program_surely_has_it(name: str, text: str, changes: Mapping[str, Value], why: str) -> None:
+    assert doubt({name: text}, changes) == why
+
+
+def test_accumulation_follows_a_global_batch_that_is_set_or_has_a_default() -> None:
+    """A mini batch of verl above its train batch would be refused."""
+    text = (
+        "python3 -m verl.trainer.main_ppo data.train_batch_size=256 actor_rollout_ref.model.path=a/b trainer.n_gpus_per_node=8 "
+        "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=8\n"
+    )
+    changes: dict[str, Value] = {"train.micro_batch_size": 1, "train.gradient_accumulation": 64}
+    assert keys({"r.sh": text}, changes) == ["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu 1"]
+
+
+@for_each(
+    "command, degree, made",
+    [
+        ("python -m sglang.launch_server --model-path a/b --tp 4 --dp 2 --mem-fraction-static 0.8", 8, False),
+        ("python -m sglang.launch_server --model-path a/b --tp 2 --dp 2 --mem-fraction-static 0.8", 4, True),
+        ("python -m sglang.launch_server --model-path a/b --tp 4 --dp 4 --enable-dp-attention --mem-fraction-static 0.8", 8, True),
+        ("vllm serve a/b --tensor-parallel-size 4 --pipeline-parallel-size 2 --max-model-len 4096", 8, False),
+    ],
+)
+def test_the_degrees_of_an_engine_together_take_no_more_cards_than_a_node_has(command: str, degree: int, made: bool) -> None:
+    assert (keys({"r.sh": f"{command}\n"}, {"rollout.tensor_parallel": degree}) is not None) is made
+
+
+def test_a_card_that_the_engine_may_not_see_is_asked_for_in_words() -> None:
+    command = "CUDA_VISIBLE_DEVICES=0,1,2,3 python -m sglang.launch_server --model-path a/b --tp 2 --dp 2 --mem-fraction-static 0.8\n"
+    assert doubt({"r.sh": command}, {"rollout.tensor_parallel": 4}) == "plan.by_cards"

@@ -275,6 +275,8 @@ HEAD = "torchrun --nproc_per_node 2 train.py --output_dir o --model_name_or_path
         pytest.param("A=8\nB=$A\n{} @ $B\n", "A=2\nB=$A\n{} @ $B\n", id="copied"),
         pytest.param("{} @ ${{BS:-8}}\n", "{} @ ${{BS:-2}}\n", id="default"),
         pytest.param("BS=${{BS:-8}}\n{} @ $BS\n", "BS=${{BS:-2}}\n{} @ $BS\n", id="default-held"),
+        pytest.param(': "${{BS:=8}}"\n{} @ $BS\n', ': "${{BS:=2}}"\n{} @ $BS\n', id="default-assigned"),
+        pytest.param("make go ARGS='@ 8 --output_dir o'\n", "make go ARGS='@ 2 --output_dir o'\n", id="make"),
         pytest.param("{} @ $((2*4))\n", "{} @ 2\n", id="sum"),
         pytest.param('A="@ 8 --bf16"\n{} $A\n', 'A="@ 2 --bf16"\n{} $A\n', id="text"),
         pytest.param("A=(@ 8)\n{} \"${{A[@]}}\"\n", "A=(@ 2)\n{} \"${{A[@]}}\"\n", id="array"),

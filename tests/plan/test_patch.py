@@ -45,6 +45,8 @@ FILES = {
     "lightning.sh": "python main.py fit --config c.yaml --trainer.devices 4 --trainer.precision bf16-mixed\n",
     "glm_finetune.yaml": "max_input_length: 512 # kept\nmax_output_length: 512\ntraining_args:\n  output_dir: o\n"
     "  per_device_train_batch_size: 4\npeft_config:\n  peft_type: LORA\n  r: 8\n",
+    "gpt_neox.yaml": "# mine\npipe_parallel_size: 0\nnum_layers: 4 # kept\ntrain_micro_batch_size_per_gpu: 4\n"
+    "checkpoint_activations: false\n",
     "litgpt.yaml": "checkpoint_dir: a/b # kept\nlora_r: 8\ntrain:\n  micro_batch_size: 1\n  global_batch_size: 8\n",
     "litgpt.sh": "litgpt finetune_lora a/b --precision bf16-true --train.micro_batch_size 1 --devices 2\n",
     "diffusers.sh": "accelerate launch train_text_to_image.py --pretrained_model_name_or_path a/b \\\n"

@@ -103,6 +103,10 @@ def command_launches(command: Command, text: str, depth: int = 0) -> list[Launch
         return [_map_offsets(launch, unwrapped.inner, command, env, unwrapped.spread) for launch in nested]
     if not words:
         return [Launch("", (), "", (), (), env, command.start, command.start, command.start, branches=command.branches)] if env else []
+    if words[0].text in rule_files.table("programs")["making"]:
+        texts = [chars for word in words[1:] if (chars := _text_of_variable(word)) is not None] if depth < _MAX_SHELL_DEPTH else []
+        nested = [(chars, launch) for chars in texts for launch in _nested_launches(chars, depth + 1)]
+        return [_map_offsets(_of_list(launch), chars, command, env, unwrapped.spread) for chars, launch in nested]
     if words[0].text.startswith("-") or _OVERRIDE.match(words[0].text):
         flags, files = parse_flags(words, text)
         return [Launch("", (), "", flags, files, env, command.start, words[0].start, words[-1].end, False, True, command.branches)]
@@ -192,12 +196,26 @@ def _handed_text(word: Word) -> Chars | None:
     return Chars(word.text[begin:], word.chars.starts[begin:], word.chars.ends[begin:], word.sure)
 
 
+def _text_of_variable(word: Word) -> Chars | None:
+    """The options or the command that `make NAME='...'` puts into a recipe."""
+    name = re.match(r"[A-Za-z_]\w*=(?=\s*--?[a-zA-Z]|.*\s--?[a-zA-Z])", word.text, re.DOTALL)
+    if name is None or word.chars is None or len(word.chars.starts) != len(word.text):
+        return None
+    begin = name.end()
+    return Chars(word.text[begin:], word.chars.starts[begin:], word.chars.ends[begin:], word.sure)
+
+
+def _of_list(launch: Launch) -> Launch:
+    """Options whose program is named elsewhere."""
+    return replace(launch, launcher="list", orphan=False) if launch.orphan else launch
+
+
 def words_launches(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
     """The launch that the words of a list describe; options without a program belong to one named elsewhere."""
     if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
         return []
     launches = command_launches(Command(tuple(words), env, words[0].start), text)
-    return [replace(launch, launcher="list", orphan=False) if launch.orphan else launch for launch in launches]
+    return [_of_list(launch) for launch in launches]
 
 
 def text_launches(chars: Chars, env: dict[str, Word]) -> list[Launch]:

@@ -27,7 +27,7 @@ _REDIRECT = re.compile(rf"\d*(?:&>>?|>>|>\||>&|<>|<<<|<&|>|(?!{PLACEHOLDER})<)")
 _FUNCTION = re.compile(r"(?:function[ \t]+([\w:.-]+)[ \t]*(?:\(\s*\))?|([\w:.-]+)[ \t]*\(\s*\))\s*\{(?=\s)")
 _CMD_ASSIGN = re.compile(r"\"?([A-Za-z_]\w*)()=([^\n\"]*)\"?")
 _DECLARE = frozenset({"export", "declare", "local", "readonly", "typeset"})
-_PRINTING = frozenset({"echo", "printf"})
+_PRINTING = frozenset({"echo", "printf", ":"})
 _TESTS = frozenset({"[", "[[", "test"})
 #: What a called function has of its own; its caller's comes back when it ends.
 _CALL_STATE = ("pos", "arguments", "branches", "blocks", "_words", "_assignments", "_heredocs", "_targets", "_guard")
@@ -258,6 +258,8 @@ class ShellReader(BlockReader):
             for word in words[1:]:
                 for _, _, definition in word.definitions:
                     definition.uses -= 1  # what is printed may change with an edit
+        if head == ":":
+            return  # `: "${NAME:=value}"` assigns and runs nothing
         if head == "unset":
             for word in words[1:]:
                 self.variables.pop(word.text, None)

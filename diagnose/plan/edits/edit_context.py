@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from typing import NamedTuple
 
 from diagnose import catalogue
@@ -21,6 +22,9 @@ from diagnose.word_conditions import word_of
 #: Degrees of parallelism, each over as many cards.
 _DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context", "rollout.tensor_parallel")
 
+#: Degrees of an engine, whose product is the number of its cards.
+_ENGINE = ("rollout.tensor_parallel", "rollout.pipeline", "rollout.engines")
+
 
 class EditContext(NamedTuple):
     """The documents of a job in order of precedence, its facts, and all knobs that are to change."""
@@ -36,7 +40,7 @@ class EditContext(NamedTuple):
     def covers_release(self, document: Document, key: Key, span: ReleaseSpan) -> bool | None:
         """Whether the key exists in the job's release and entry point: by our table, and by what the published packages declare there;
         None where that is unknown. `span`: the document's releases."""
-        entries = [str(fact.value) for fact in self.entry_points()]
+        entries = [str(fact.value) or document.entry for fact in self.entry_points()]
         if key.entry and not any(key.reads(entry) for entry in entries):
             return False
         version = self.book.version(key.version)
@@ -44,8 +48,12 @@ class EditContext(NamedTuple):
         covers = key.releases.covers(releases)
         if covers is False or key.struct:
             return covers
-        declares = declared_keys.declares(document.framework, key, self._use(document))
+        declares = self.declares(document, key)
         return declares if declares is not None else covers
+
+    def declares(self, document: Document, key: Key) -> bool | None:
+        """Whether all recorded releases that may be in use declare a key; None where some lack it or nothing is recorded."""
+        return declared_keys.declares(document.framework, key, self._use(document))
 
     def is_given_up(self, document: Document, key: Key) -> bool:
         """Whether the newest release that may be in use lacks a key that an older one has."""
@@ -133,11 +141,15 @@ class EditContext(NamedTuple):
         return spell(word, document.form, declaration.kind if declaration else "text", entry)
 
     def _is_beyond_node(self, key: Key, value: Value) -> bool:
-        """Whether more processes are asked of a node than it has cards: no key of a launcher brings these."""
-        if key.knob != "parallel.world" or not isinstance(value, int):
+        """Whether more processes, or cards of an engine, are asked of a node than it has: no key of a launcher brings these."""
+        if key.knob not in ("parallel.world", _ENGINE[0]) or not isinstance(value, int):
             return False
         nodes, now = self.book.count("parallel.nodes") or 1, self.book.count("parallel.world") or 1
-        return value > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
+        return self._cards(key.knob, value) > nodes * max(CARDS_OF_A_NODE, -(-now // nodes))
+
+    def _cards(self, knob: str, degree: int) -> int:
+        """The cards that so high a degree takes: an engine's beside its other degrees."""
+        return degree * prod(self.book.count(other) or 1 for other in _ENGINE[1:]) if knob == _ENGINE[0] else degree
 
     def is_beyond_visible(self, knob: str, written: str | None) -> bool:
         """Whether a number of processes or a degree, as it would be written, is higher than that of the cards the program may see."""
@@ -146,7 +158,8 @@ class EditContext(NamedTuple):
             visible = len(shown.split(","))
         if knob not in (*_DEGREES, "parallel.world") or visible is None or not (written or "").isdigit():
             return False
-        return int(written or 0) > max(visible * (self.book.count("parallel.nodes") or 1), self.book.count("parallel.world") or 1)
+        cards = max(visible * (self.book.count("parallel.nodes") or 1), self.book.count("parallel.world") or 1)
+        return self._cards(knob, int(written or 0)) > cards
 
     def _hidden(self) -> int | None:
         shape = self.book.shape("model.shape")

@@ -29,11 +29,19 @@ def is_declared(document: Document, key: str) -> bool:
     return document.takes is None or key in document.takes
 
 
+#: Settings that make a file of Hydra a program's own configuration, which names every key that it has; others only override some.
+_WHOLE = 80
+
+
 def parses_options(document: Document) -> bool:
-    """Whether the program of a command surely takes the options of its framework: a script of the user's own that was not given may
+    """Whether the program of a command or a file surely takes the keys of its framework: a script of the user's own that was not given may
     have borrowed the few that it shows, and one of another project may have the name of the framework's script."""
     table = framework_tables.table(document.framework)
     is_script = document.entry.endswith(".py")
+    if document.form in ("yaml", "json"):
+        return not (_is_foreign(document) or (table.interpolates and len(document.entries) >= _WHOLE))
+    if table.interpolates and is_script and not any(word in document.entry for word in table.detect.get("commands", ())):
+        return False  # it has a configuration of its own
     if document.form not in ("shell", "command") or document.takes is not None or not (table.borrowed or is_script):
         return True
     found = declared_keys.record(table.name)
@@ -42,6 +50,24 @@ def parses_options(document: Document) -> bool:
     if is_script and len(names - own) > len(own):
         return False
     return not table.borrowed or found is None or any(name in found.names for name in names - table.borrowed)
+
+
+def has_foreign_options(document: Document) -> bool:
+    """Whether a command has options that no recorded release of its framework declares: a fork's or an older release's program."""
+    found = declared_keys.record(document.framework)
+    if found is None or document.form not in ("shell", "command") or document.takes is not None:
+        return False
+    return not framework_tables.table(document.framework).borrowed and any(
+        name_of(entry.key) not in found.names and "." not in entry.key for entry in document.entries if entry.key.startswith("-")
+    )
+
+
+def _is_foreign(document: Document) -> bool:
+    """Whether the framework lacks more than a quarter of a file's keys, so that another program reads them."""
+    known = framework_tables.known(document.framework)
+    names = {name_of(entry.key) for entry in document.entries if entry.key not in document.index.blocks}
+    lacking = {name for name in names if name not in known and name.partition(".")[0] not in known}
+    return framework_tables.table(document.framework).trainer and 4 * len(lacking) > len(names) > len(lacking)
 
 
 def names_unseen_file(document: Document, documents: Sequence[Document]) -> bool:

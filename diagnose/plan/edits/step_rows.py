@@ -49,17 +49,20 @@ def _conflicting_keys(document: Document, key: Key) -> str:
 def global_batch_edits(
     context: EditContext, steps: Value, edit_knob: Callable[[EditContext, str, Value], list[Edit] | None]
 ) -> list[Edit] | None:
-    """Accumulation of `steps` where the framework's key is the global batch: its edit, or none where it is set already.
+    """Accumulation of `steps` where the framework's key is the global batch: none where that is known, since accumulation follows it by
+    itself, else its edit.
 
-    None where the framework has no such key or the global batch is unknown. `edit_knob` makes the edit of one knob.
+    None where the framework has no such key or the rows of a step are unknown. `edit_knob` makes the edit of one knob.
     """
     keys = [key for document in context.documents for key in framework_tables.table(document.framework).keys if key.addable]
     if all(key.knob != "train.global_batch" for key in keys) or any(key.knob == "train.gradient_accumulation" for key in keys):
         return None
+    if context.book.count("train.global_batch"):
+        return []
     micro, replicas = context.changes.get("train.micro_batch_size", context.book.value("train.micro_batch_size")), _replicas(context)
     is_known = isinstance(steps, int) and isinstance(micro, int) and replicas and context.book.count("train.gradient_accumulation")
     if not is_known:
-        return [] if context.book.count("train.global_batch") else None
+        return None
     return edit_knob(context, "train.global_batch", int(steps) * int(micro) * int(replicas))  # type: ignore[arg-type]
 
 

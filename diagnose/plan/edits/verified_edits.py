@@ -13,7 +13,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import names_unseen_file, parses_options
+from diagnose.plan.edits.key_spelling import has_foreign_options, names_unseen_file, parses_options
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.remedies.remedy import Edit, Plan, Remedy
 
@@ -42,7 +42,7 @@ def verified(
 
 def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook) -> str:
     """The phrase for edits that add a key which the newest release that may be in use gave up, an option that a script which was not
-    given may not take, or more cards than the program may see; empty without doubt."""
+    given, or a fork, may not take, or more cards than the program may see; empty without doubt."""
     context = EditContext(tuple(documents), book, {})
     for edit in edits:
         own = [document for document in documents if document.name == edit.target]
@@ -54,7 +54,9 @@ def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook)
         document, keys = found[0]
         if all(context.is_given_up(document, key) for key in keys):
             return "plan.by_release"
-        if not parses_options(document):
+        if not parses_options(document) or (
+            has_foreign_options(document) and all(context.declares(document, key) is not True for key in keys)
+        ):
             return "plan.by_script"
         if names_unseen_file(document, documents) and any(key.needs for key in keys):
             return "plan.by_hand"

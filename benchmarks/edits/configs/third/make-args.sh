@@ -1,0 +1,1 @@
+make -C runs sft GPUS=8 ARGS='--model_name_or_path Qwen/Qwen2.5-7B-Instruct --dataset_name my/pairs --per_device_train_batch_size 8 --gradient_accumulation_steps 2 --max_length 4096 --bf16 --output_dir out'
