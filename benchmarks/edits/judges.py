@@ -135,7 +135,8 @@ class Verdict(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Verdict:
-        return cls(*text.split(": ", 1))
+        group, _, why = text.partition(": ")
+        return cls(group, why)
 
 
 Answers = Mapping[tuple[Column, str], Mapping[str, Any]]
@@ -158,7 +159,7 @@ def answers(questions: Sequence[Question]) -> Answers:
     }
     with ThreadPoolExecutor(WORKERS) as workers:
         places = [place for place, new in wanted.items() if new]
-        for place, said in zip(places, workers.map(lambda one: _run(*one, list(wanted[one].values())), places), strict=True):
+        for place, said in zip(places, workers.map(lambda one: _run(one[0], one[1], list(wanted[one].values())), places), strict=True):
             known.update(zip(wanted[place], said, strict=False))
             kept.write_text(json.dumps(known))
     columns = {(column.framework, column.release, column.entry): column for one in questions for column in one.columns}

@@ -201,7 +201,10 @@ def main() -> int:
         newest = {
             one: one._replace(columns=one.columns[-1:]) for patch in found.values() for one in patch.asked if isinstance(one, Question)
         }
-        found = {at: patch._replace(asked=tuple(newest.get(one, one) for one in patch.asked)) for at, patch in found.items()}  # type: ignore[call-overload]
+        found = {
+            at: patch._replace(asked=tuple(newest[one] if isinstance(one, Question) else one for one in patch.asked))
+            for at, patch in found.items()
+        }
     said = answers([one for patch in found.values() for one in patch.asked if isinstance(one, Question)])
     releases: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     unjudged: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)

@@ -105,8 +105,8 @@ def command_launches(command: Command, text: str, depth: int = 0) -> list[Launch
         return [Launch("", (), "", (), (), env, command.start, command.start, command.start, branches=command.branches)] if env else []
     if words[0].text in rule_files.table("programs")["making"]:
         texts = [chars for word in words[1:] if (chars := _text_of_variable(word)) is not None] if depth < _MAX_SHELL_DEPTH else []
-        nested = [(chars, launch) for chars in texts for launch in _nested_launches(chars, depth + 1)]
-        return [_map_offsets(_of_list(launch), chars, command, env, unwrapped.spread) for chars, launch in nested]
+        made = [(chars, launch) for chars in texts for launch in _nested_launches(chars, depth + 1)]
+        return [_map_offsets(_of_list(launch), chars, command, env, unwrapped.spread) for chars, launch in made]
     if words[0].text.startswith("-") or _OVERRIDE.match(words[0].text):
         flags, files = parse_flags(words, text)
         return [Launch("", (), "", flags, files, env, command.start, words[0].start, words[-1].end, False, True, command.branches)]

@@ -5,8 +5,6 @@ Bytes per token of one layer come from decoder_layer.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.role_setup import Setup
@@ -182,7 +180,7 @@ def checkpoints_held(job: Setup) -> list[Term]:
         return []
     kept = [checkpoint for checkpoint in checkpoints(job) if checkpoint.key == "checkpoints"]
     held = [*kept, *(job.term("checkpoint_gradients", "activations", each.symbols, source=HELD) for each in kept)]
-    return held if reentrant else [replace(each, size=Size.between(0, each.size.high, 0)) for each in held]
+    return held if reentrant else [each._replace(size=Size.between(0, each.size.high, 0)) for each in held]
 
 
 def stored_activations(job: Setup) -> list[Term]:

@@ -65,7 +65,7 @@ def to_show(diagnosis: Diagnosis) -> Diagnosis:
     if share is None or share >= EXPLAINED or diagnosis.asked == "check":
         return diagnosis
     remedies = (without_price(remedy) if remedy.saves is not None else remedy for remedy in diagnosis.outcome.remedies)
-    return replace(diagnosis, outcome=replace(diagnosis.outcome, remedies=tuple(remedies)))
+    return replace(diagnosis, outcome=diagnosis.outcome._replace(remedies=tuple(remedies)))
 
 
 def without_price(remedy: Remedy) -> Remedy:
