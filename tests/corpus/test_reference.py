@@ -79,7 +79,8 @@ CORRECTED = {
     # OpenRLHF builds the critic with eager attention as well where --flash_attn is absent: 4 rows x 32 heads x 2048^2 x (6 + 8) bytes more.
     ("openrlhf-392", "critic"): 69.82 + 4 * 32 * 2048**2 * 14 / GIB,
     # The edits switch on Liger's norm and GLU too (layers 39.81 -> 36.56), and the peak moves from loss_backward to layer_backward.
-    ("axolotl-2143-deepseek-v2-lite", "liger_kernel"): 93.92 - 83.59,
+    # Its experts work one after the other (transformers before 5), so that the layer computed again takes 0.9 GiB less than the hand count.
+    ("axolotl-2143-deepseek-v2-lite", "liger_kernel"): 95.63 - 83.88,
 }
 
 

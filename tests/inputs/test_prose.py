@@ -176,7 +176,7 @@ def test_a_traceback_of_another_error_tells_nothing_of_the_failure() -> None:
 
 
 def test_what_was_tried_comes_last() -> None:
-    page = "# OOM\n\n{}I run SFT of Qwen2.5-7B with full fine-tuning, sequence length 4096, batch size 4 in bf16, on one A100 80GB.\n"
+    page = "# OOM\n\n{}I run SFT of Qwen2.5-3B with full fine-tuning, sequence length 4096, batch size 4 in bf16, on one A100 80GB.\n"
     fresh, tried = (diagnose.explain(page.format(text)) for text in ("", "Reducing the batch size doesn't help.\n"))
     assert tried.outcome.remedies[-1].id == "lower_micro_batch" != fresh.outcome.remedies[-1].id
 

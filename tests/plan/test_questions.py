@@ -49,20 +49,23 @@ def said(found: Diagnosis) -> dict[str, Any]:
     return {part: report[part] for part in SAID}
 
 
+DRAWN = sample(folders(), 24)
+
+
 @cache
 def askers(fact: str) -> list[str]:
-    """The first cases that ask for a fact: in these every answer is given, in the others (of a sweep) the first."""
-    return [name for name in folders() if any(question.fact == fact for question in diagnosed(name).outcome.questions)][:3]
+    """The first of the drawn cases that ask for a fact: in these every answer is given, in the others (of a sweep) the first."""
+    return [name for name in DRAWN if any(question.fact == fact for question in diagnosed(name).outcome.questions)][:3]
 
 
-@for_each("name", sample(folders(), 24))
+@for_each("name", DRAWN)
 def test_questions_are_few_and_in_both_languages(name: str) -> None:
     questions = diagnosed(name).outcome.questions
     assert len(questions) <= 3
     assert all(text for question in questions for text in (*question.why, *question.how))
 
 
-@for_each("name", sample(folders(), 24))
+@for_each("name", DRAWN)
 def test_answering_a_question_settles_it_and_changes_the_report(name: str) -> None:
     """Outside a sweep in the first case that asks it."""
     asked = diagnosed(name)
@@ -126,7 +129,7 @@ def test_a_job_on_one_card_is_not_asked_how_it_shards(devices: int, asked: str, 
     assert found.outcome.questions[0].fact == asked
 
 
-@for_each("name", sample(folders(), 24))
+@for_each("name", DRAWN)
 def test_what_could_not_be_judged_is_short_and_says_what_would_settle_it(name: str) -> None:
     """Not every rule that lacks something: one for each cause that is open, each one fact away, with a way to learn it."""
     found = diagnosed(name)

@@ -50,7 +50,7 @@ SCHEME = re.compile(r"(?:bearer|basic|token|apikey|negotiate|digest|bot)[ \t]+",
 OPEN_QUOTE = re.compile(rf"\\{{0,3}}(?:\"\"\"|''')|{QUOTE}")
 #: An unquoted value ends before its line does at another setting behind a comma or an ampersand, and at the next command.
 BARE = re.compile(
-    r"(?:<(?=[^\n<>]{0,60}>))?(?:[^\s\"'`<>\\,;&|]|\\(?![\"'`nrt\\])|(?<=\w)[<>](?=[\w!@#$%^&*])"
+    r"(?:<(?=[^\n<>]{0,60}>))?(?:[^\s\"'`<>\\,;&|，。；、]|\\(?![\"'`nrt\\])|(?<=\w)[<>](?=[\w!@#$%^&*])"
     r"|[,;&](?![\w.-]{1,60}[\"']?[:=]|amp;|[;&\[({\s]|$)|\|(?!\|))+"
 )
 NEXT_OF_LIST = re.compile(
