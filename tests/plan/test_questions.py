@@ -67,17 +67,19 @@ def test_questions_are_few_and_in_both_languages(name: str) -> None:
 
 @for_each("name", DRAWN)
 def test_answering_a_question_settles_it_and_changes_the_report(name: str) -> None:
-    """Outside a sweep in the first case that asks it."""
+    """At least one of the answers does. Outside a sweep in the first case that asks it."""
     asked = diagnosed(name)
     for question in asked.outcome.questions:
         first = askers(question.fact)
         if not SWEEP and name != first[0]:
             continue
         given = answers(question)
-        for number, answer in enumerate(given if name in first else given[:1]):
+        changed = []
+        for answer in given if name in first else given[:1]:
             after = answered(name, question, answer)
             assert question.fact not in [each.fact for each in after.outcome.questions], (question.fact, answer)
-            assert number or said(after) != said(asked), (question.fact, answer)
+            changed.append(said(after) != said(asked))
+        assert any(changed), question.fact
 
 
 ENGINE = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
