@@ -230,7 +230,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
             while is_command and (following := _following_command(lines, end)):
                 text += lines[end:following]
-                end = _end_of_command(lines, following)
+                end = max(_end_of_command(lines, following), following + 1)  # a sentence may begin like a command
                 text += _rejoin_lines(lines[following:end])
             yield Block(first + index, "\n".join(text).rstrip(), named_file=_named_file(lines, index))
             index, previous = end, lines[end - 1]
