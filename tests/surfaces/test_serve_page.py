@@ -187,7 +187,7 @@ def test_the_answer_has_a_title_a_patch_and_fields_for_what_it_asks(client: http
     """The title says the verdict, the plan can be downloaded, and a question is a field that can be sent with what was pasted."""
     answer = client.post("/", files={"log": (None, LOG), "config": (None, CONFIGS[0]["text"])}).text
     assert "<title>OUT OF MEMORY · oomdoctor</title>" in answer
-    link = re.search(r'href="data:text/x-diff;base64,([^"]+)" download="([\w.-]+\.patch)"', answer)
+    link = re.search(r'href="data:text/x-diff;charset=utf-8;base64,([^"]+)" download="([\w.-]+\.patch)"', answer)
     assert link and "+cutoff_len" in base64.b64decode(link[1]).decode()
     bare = client.post("/", files={"log": (None, "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n")}).text
     assert 'name="log" value="RuntimeError' in bare and 'name="model"' in bare
