@@ -48,6 +48,19 @@ def only(text: str) -> Event:
     [
         (TF.format(shape="64,1024,1024", kind="float") + NODE, PrintedTensor((64, 1024, 1024), 4, "decoder/attn/Softmax")),
         (TF.format(shape="64,1024,1024", kind="float"), PrintedTensor((64, 1024, 1024), 4, "")),
+        (
+            TF.format(shape="5,64,1024,1024", kind="float") + "\n[[node sequential/conv2d/Relu\n (defined at /x/backend.py:4867)\n]]",
+            PrintedTensor((5, 64, 1024, 1024), 4, "sequential/conv2d/Relu"),
+        ),
+        (
+            "Node: 'unet/block/cross_attention/Softmax'\n" + TF.format(shape="1,8,4096,4096", kind="float"),
+            PrintedTensor((1, 8, 4096, 4096), 4, "unet/block/cross_attention/Softmax"),
+        ),
+        (
+            "Detected at node gradient_tape/stem/Conv2DBackpropInput defined at (most recent call last):\n<stack traces unavailable>\n"
+            + TF.format(shape="8,64,512,512", kind="float"),
+            PrintedTensor((8, 64, 512, 512), 4, "gradient_tape/stem/Conv2DBackpropInput"),
+        ),
         (KERNEL.format(shape="3072,3072", kind="half"), PrintedTensor((3072, 3072), 2, "random_op")),
         (XLA, PrintedTensor((4096, 6144), 2, "jit(step)/layer_3/add")),
         (NUMPY, PrintedTensor((1000, 1000, 1000), 8, "")),

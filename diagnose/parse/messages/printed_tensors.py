@@ -35,13 +35,14 @@ _SHAPE = lazy_compile(
     rf"|[Ss]hape ?[:=]? ?[\[(](?P<shape>{_SIDES})[\])](?:(?:,| and) (?:data )?d?type[:= ] ?(?P<type>\w{{1,20}}))?"
 )
 _HINTS = (b"torch.Size(", b"hape[", b"hape [", b"hape (", b"hape=", b"hape: ", b"hape:[", b"hape:(", b"empty_strided")
-#: The operation that makes it: TensorFlow's stands behind the shape, XLA's before it.
+#: The operation that makes it: TensorFlow's stands behind the shape, from 2.7 also before it; XLA's before it.
 _BEHIND = lazy_compile(
-    r"\[\[node ([^\s{}\]]{1,300}) |\{\{node ([^\s}]{1,300})\}\}|\[\[Node: ([^\s=]{1,300}) ?=|\[Op:(\w{1,60})\]"
+    r"\[\[node ([^\s{}\]]{1,300})\s|\{\{node ([^\s}]{1,300})\}\}|\[\[Node: ([^\s=]{1,300}) ?=|\[Op:(\w{1,60})\]"
     r"|Caused by op u?'([^'\n]{1,300})'"
 )
 #: Where it names none, the file of TensorFlow's kernel that asked.
 _KERNEL = lazy_compile(r"failed at (\w{1,60})\.(?:cc|h)\b[^\n]{0,200}$")
+_ABOVE = lazy_compile(r"\b(?:Node: |[Dd]etected at node )'?([^\s']{1,300})'?(?=\s)")
 _BEFORE = lazy_compile(r'op_name="([^"\n]{1,600})"|XLA Label: (\S{1,60})')
 _WORDS = {"float": 4, "double": 8, "half": 2, "bool": 1, "pred": 1, "object": 8}
 _BITS = lazy_compile(r"(?:b?f|float|bfloat|s|u|q?u?int|c|complex)(8|16|32|64|128)$")
@@ -88,8 +89,10 @@ def _name_beside(text: str, match: re.Match[str], last: int) -> str:
     if match["strided"]:
         return COMPILED
     name = _BEHIND.search(text[match.end() : match.end() + BESIDE]) if match["shape"] else None
-    kernel = _KERNEL.search(text[max(last, match.start() - BESIDE) : match.start()])
-    return next(filter(None, name.groups()), "") if name else kernel[1] if kernel else ""
+    before = text[max(last, match.start() - BESIDE) : match.start()]
+    above = _ABOVE.findall(before) if match["shape"] else []
+    kernel = _KERNEL.search(before)
+    return next(filter(None, name.groups()), "") if name else above[-1] if above else kernel[1] if kernel else ""
 
 
 def element_width(name: str) -> int:
