@@ -12,7 +12,6 @@ checkpointing, what recomputing the largest part takes. Two sizes of image tell 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
 import weakref
@@ -175,8 +174,7 @@ def main() -> None:
     for name in ask.parse_args().model or NETWORKS:
         for lora in (False, True):
             for checkpointing in (False, True):
-                with contextlib.suppress(KeyboardInterrupt):
-                    small, large = (saved(name, side, lora=lora, checkpointing=checkpointing) for side in SIDES)
+                small, large = (saved(name, side, lora=lora, checkpointing=checkpointing) for side in SIDES)
                 more = SIDES[1] ** 2 - SIDES[0] ** 2
                 slopes = [round((b - a) / more) for a, b in zip(small, large, strict=True)]
                 rest = [round(a - slope * SIDES[0] ** 2) for a, slope in zip(small, slopes, strict=True)]

@@ -16,7 +16,6 @@ MAX_BYTES = 2_000_000
 MAX_SCRIPT = 300_000
 MAX_LEAVES = 20_000
 MAX_DEPTH = 64
-TOLD = 200  # remarks of one config that are worded each; the others are only counted (pipeline.MOST_ALIKE)
 #: How the names of config files end.
 CONFIG_ENDINGS = (".yaml", ".yml", ".json", ".jsonc", ".toml")
 
@@ -75,12 +74,10 @@ class Remark(NamedTuple):
 def drop_duplicates(leaves: Iterable[Leaf], remarks: list[Remark]) -> list[Leaf]:
     """The last leaf of each key, as readers of YAML and JSON take it, in the order written; adds a remark for each duplicate."""
     last: dict[str, Leaf] = {}
-    message = None
     for leaf in leaves:
         if leaf.key in last:
             first = last.pop(leaf.key)
-            if message is None or len(remarks) < TOLD:
-                message = phrase("adapters.duplicate_key", name=leaf.key, first=first.line)
+            message = phrase("adapters.duplicate_key", name=leaf.key, first=first.line)
             remarks.append(Remark("duplicate_key", message, leaf.line, leaf.column))
         last[leaf.key] = leaf
     return sorted(last.values(), key=lambda leaf: leaf.start)

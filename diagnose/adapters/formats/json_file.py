@@ -55,9 +55,8 @@ class Reader:
             colon = self._skip_blanks(name.end())
             if self.text[colon : colon + 1] != ":":
                 raise self._syntax_error(colon)
-            key = path + (_unquote(name[0]) if name[0][0] in "\"'" else name[0]).removeprefix(
-                "--"
-            )  # options of a command, kept with their dashes
+            text = _unquote(name[0]) if name[0][0] in "\"'" else name[0]
+            key = path + text.removeprefix("--")  # options of a command, kept with their dashes
             value_leaves, pos = self._parse_value(self._skip_blanks(colon + 1), key, pos, depth)
             members += value_leaves
             pos = self._skip_comma(pos, "}")

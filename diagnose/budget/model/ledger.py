@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+#: A ledger that has less than this share of what was measured at the failure speaks of another job: no price is shown that rests on it.
+LITTLE = 0.5
+
+
 def total(sizes: list[Size]) -> Size:
     """Their sum, in one pass: a plan adds up thousands of sizes."""
     low = high = middle = 0
@@ -118,6 +122,14 @@ class Ledger:
     def unexplained(self) -> Size | None:
         failing = self.moment(self.failing)
         return None if failing is None or self.observed is None else self.observed - failing.total
+
+    @property
+    def explained(self) -> float | None:
+        """The share of what was measured at the failure that the ledger has; None where either is not known."""
+        failing = self.moment(self.failing)
+        if failing is None or self.observed is None or not self.observed.bytes or not failing.total.bytes:
+            return None
+        return min(failing.total.bytes / self.observed.bytes, 1.0)
 
 
 @dataclass(slots=True, repr=False)

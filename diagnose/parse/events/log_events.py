@@ -189,7 +189,7 @@ def _read(grammar: str, page: Page, offset: int, source: int) -> PlacedMessage |
             return None
     if message is None or (grammar in ("runtime_oom", "xla_oom", "lookalike") and _SOURCE.search(line_start[-CONTEXT:])):
         return None
-    if line_start.rstrip().endswith("!!!"):  # ComfyUI's first line about an exception, whose traceback follows
+    if line_start.rstrip().endswith(_ANNOUNCED):  # a program tells of an exception whose traceback it prints below
         message = replace(message, guess=True)
     words = (line_start + line_rest).strip()
     warned = grammar == "device_oom" and _WARNING.search(line_start) is not None
@@ -228,7 +228,7 @@ def _is_message(line_start: str, exception: str, message: Message) -> bool:
     if exception or message.figures:
         return not re.search(r"\braise\s+\w+\($", line_start.rstrip("\"'f"))
     opening = line_start.rstrip(" *").strip()  # a report of ComfyUI has its fields in bold
-    return (not opening or opening[-1] in ":=\"'(" or opening.endswith("!!!")) and not re.search(_QUOTED, opening)
+    return (not opening or opening[-1] in ":=\"'(" or opening.endswith(_ANNOUNCED)) and not re.search(_QUOTED, opening)
 
 
 def _exception_width(page: Page, offset: int, exception: str) -> int:
@@ -274,6 +274,9 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
 
 #: What pins memory of the host. A copy to it that nobody waits for goes to pinned memory (torch _to_copy).
 _PINS = lazy_re.lazy_compile(r"""pin_memory|cudaHost|CachingHostAllocator|\.to\(["']cpu["'],[^()\n]{0,60}non_blocking ?= ?True""")
+
+#: "Exception during processing !!! ...": behind this the words of an exception are a message.
+_ANNOUNCED = "!!!"
 
 OWN_LINES = 800  # bytes
 FIGURES = frozenset(each.name for each in fields(Event))

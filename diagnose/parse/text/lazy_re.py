@@ -31,7 +31,7 @@ def finds(pattern: str, text: str) -> bool:
 
 @cache
 def _words(pattern: str) -> tuple[tuple[str, ...], ...]:
-    """For each way in which a pattern may match the words that stand in whatever it matches so; none where nothing is sure."""
+    """The words that have to stand in a text that matches, for each alternative of the pattern; none where no word is certain."""
     if _FLAGS.match(pattern):  # case may not matter
         return ((),)
     enclosing: list[tuple[list[tuple[str, ...]], list[tuple[str, ...]], str]] = []
@@ -61,7 +61,7 @@ _PART = re.compile(
     r"|(?P<optional>[*?]|\{[^}]*\})|(?P<letters>[A-Za-z_]+)"
 )
 _FLAGS = re.compile(r"\(\?\w+\)")
-#: Ways of one pattern that are worth telling apart.
+#: Alternatives of one pattern that are worth telling apart.
 _MANY = 48
 
 

@@ -110,9 +110,7 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
     words = {word for word in verdict.remedies if word not in job.calls}
     job.listen(verdict)
     called, not_offered, _ = weighed(job, [rule for rule in job.rules if rule.remedy in words])
-    if any(
-        offer.relief for offer in (*offers, *called)
-    ):  # what leaves the tensor that failed as it is helps less often than the table says
+    if any(offer.relief for offer in (*offers, *called)):  # what leaves the failed tensor as it is helps less often than the table says
         called = [offer for offer in called if offer.relief != 0]
     last, often = len(job.judgement.causes) - 1, list(verdict.remedies)
     kept = [  # what is true beside no leading cause is ordered by how often it helps

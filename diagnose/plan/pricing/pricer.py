@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Literal, TypeAlias
 
-from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.budget.model.ledger import LITTLE, Ledger, Moment
 from diagnose.facts import FactBook, Value
 from diagnose.plan.pricing.fit import fits, sits, worse
 from diagnose.plan.pricing.saving import Saving, difference, pick
@@ -135,10 +135,10 @@ class Bench:
 
     @property
     def explains_little(self) -> bool:
-        """Whether the ledger has less than half of what was measured at the failure, and no longer rows or other attention explain the
+        """Whether the ledger has little of what was measured at the failure, and no longer rows or other attention explain the
         rest: it then speaks of another job, and prices nothing."""
         observed, was = self.before.observed if self.before else None, self._failed
-        return observed is not None and was is not None and was.total.high < observed.low / 2 and not self.explanations()
+        return observed is not None and was is not None and was.total.high < observed.low * LITTLE and not self.explanations()
 
     @property
     def fits_on_paper(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from diagnose import vocabulary
-from diagnose.budget.model.ledger import Ledger
+from diagnose.budget.model.ledger import LITTLE, Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Lang, phrase
@@ -36,9 +36,6 @@ FITTING = ("yes", "likely")
 #: The only one of them that a page shows as good news: the others may not fit.
 SURE = "yes"
 
-#: The share of what was allocated that an estimate has to explain for prices by it.
-EXPLAINED = 0.5
-
 #: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
 
@@ -59,16 +56,18 @@ BLOCKS = {"bash": "bash", "cmd": "bat", "powershell": "powershell", "windows": "
 
 
 def to_show(diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis as a person may see it: texts that steer no terminal, and no price by an estimate that explains less than half."""
+    """The diagnosis as a person may see it: texts that steer no terminal, and no price by an estimate that explains little, also where
+    longer rows would explain the rest: the data has those prices by length (`by_length`), one figure of them would mislead."""
     diagnosis = map_texts(diagnosis, harmless)
     share = memory_rows.explained(diagnosis)
-    if share is None or share >= EXPLAINED or diagnosis.asked == "check":
+    if share is None or share >= LITTLE or diagnosis.asked == "check":
         return diagnosis
     remedies = (without_price(remedy) if remedy.saves is not None else remedy for remedy in diagnosis.outcome.remedies)
     return replace(diagnosis, outcome=diagnosis.outcome._replace(remedies=tuple(remedies)))
 
 
 def without_price(remedy: Remedy) -> Remedy:
+    """The remedy without what it saves, and the usual reason for it."""
     return replace(remedy, saves=None, peak=None, fits="unknown", beyond=False, why=phrase("plan.usual_why"))
 
 

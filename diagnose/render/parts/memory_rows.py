@@ -87,10 +87,7 @@ def estimate_deviation(diagnosis: Diagnosis) -> str:
 def explained(diagnosis: Diagnosis) -> float | None:
     """The share of what the message prints as allocated that the estimate explains; None where either is not known."""
     ledger = main_ledger(diagnosis)
-    moment = ledger.moment(ledger.failing) if ledger is not None else None
-    if ledger is None or moment is None or ledger.observed is None or not ledger.observed.bytes or not moment.total.bytes:
-        return None
-    return min(moment.total.bytes / ledger.observed.bytes, 1.0)
+    return None if ledger is None else ledger.explained
 
 
 def lacks_terms(diagnosis: Diagnosis) -> bool:
