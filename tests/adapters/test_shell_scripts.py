@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 
 import pytest
 from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pace import within
 from sweep import sample
 
 from diagnose.adapters import config_reader
@@ -276,10 +276,8 @@ def test_no_script_raises(text: str) -> None:
     ], 5),
 )  # fmt: skip
 def test_bombs_are_cheap(text: str) -> None:
-    start = time.process_time()
-    with suppress(Unreadable):  # too much of it
+    with within(10), suppress(Unreadable):  # too much of it
         launches(text)
-    assert time.process_time() - start < 10
 
 
 def test_what_was_blanked_out_redirects_nothing() -> None:

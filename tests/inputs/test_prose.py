@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pace import within
 
 import diagnose
 from diagnose import catalogue, families, rule_files
@@ -184,17 +184,15 @@ def test_what_was_tried_comes_last() -> None:
 @pytest.mark.parametrize("unit", ["8x", "A100 ", "OOM no ", "batch size ", "one ", "每台", "- ", "a.b/", "(", "1,", "tried "])
 def test_long_lines_and_many_lines_are_read_in_time(unit: str) -> None:
     text = "# OOM\n\nI wonder\n" + (unit * (1900 // len(unit)) + "\n") * 60
-    start = time.process_time()
-    diagnose.explain(text)
-    assert time.process_time() - start < 3
+    with within(3):
+        diagnose.explain(text)
 
 
 @pytest.mark.parametrize("unit", ["I run it and OOM appears again and again.\n", "# OOM {} on A100\n\n"])
 def test_a_large_page_is_read_in_time_and_says_where_reading_ends(unit: str) -> None:
     text = "".join(unit.replace("{}", str(number)) for number in range((1 << 20) // len(unit)))
-    start = time.process_time()
-    diagnosis = diagnose.explain(text)
-    assert time.process_time() - start < 1.5
+    with within(1.5):
+        diagnosis = diagnose.explain(text)
     assert diagnosis.verdict.status == "suspected"
     assert [notice.witness.line < 6000 for notice in diagnosis.notices if notice.code == "prose_cut" and notice.witness]
 

@@ -9,6 +9,7 @@ import pytest
 from collected import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pace import within
 from wordings import Wording, check, figures, only, reading
 
 from diagnose import rule_files
@@ -198,12 +199,10 @@ def test_a_full_shared_memory_is_none_of_them() -> None:
 
 def test_a_flood_of_assertions_is_read_in_bounded_time() -> None:
     """A kernel complains once per thread."""
-    import time
 
     lines = "\n".join(ASSERT.replace("thread: [64", f"thread: [{number}") for number in range(20000))
-    started = time.process_time()
-    assert only(reading(f"{lines}\nRuntimeError: CUDA error: device-side assert triggered\n")).reason == "device_assert"
-    assert time.process_time() - started < 5
+    with within(5):
+        assert only(reading(f"{lines}\nRuntimeError: CUDA error: device-side assert triggered\n")).reason == "device_assert"
 
 
 @settings(max_examples=150, deadline=None)

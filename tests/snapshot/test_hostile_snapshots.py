@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 
 from collected import for_each
 from hostile_snapshots import made_by_hand, mutated
+from pace import within
 from snapshots_made import PEAK
 from sweep import examples
 
@@ -24,16 +24,15 @@ PATIENCE = 9.0
 
 def check(data: bytes) -> None:
     """In time, and in every format or with one sentence that refuses it."""
-    start = time.process_time()
-    try:
-        diagnosis = explain(snapshot=Source.text(data, "s.pickle"))
-    except UserError as error:
-        text = f"{error.to('en')}|{error.to('zh')}"
-        is_sentence = "\n" not in text
-    else:
-        text = "".join(render(diagnosis, "en", View(verbose=True, budget=True)) for render in RENDERERS.values())
-        is_sentence = True
-    assert time.process_time() - start < PATIENCE
+    with within(PATIENCE):
+        try:
+            diagnosis = explain(snapshot=Source.text(data, "s.pickle"))
+        except UserError as error:
+            text = f"{error.to('en')}|{error.to('zh')}"
+            is_sentence = "\n" not in text
+        else:
+            text = "".join(render(diagnosis, "en", View(verbose=True, budget=True)) for render in RENDERERS.values())
+            is_sentence = True
     assert text.encode() and is_sentence
 
 
