@@ -93,8 +93,8 @@ def cluster(jobs: int = 200, failing: float = 0.5, runs: int = 2) -> Held:
     return held
 
 
-#: Failures in a report that is too long to be read: ten thousand in a sweep.
-THOUSANDS = share(10_000)
+#: Failures in a report that is too long to be read: twenty thousand in a sweep.
+THOUSANDS = share(20_000)
 
 
 @cache

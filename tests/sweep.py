@@ -25,5 +25,5 @@ def sample(values: Sequence[T], number: int) -> list[T]:
 
 
 def share(number: int) -> int:
-    """The size of an input made to cost time: all of it in a sweep, else a quarter, where what grows with the square still costs enough."""
-    return number if SWEEP else number // 4
+    """The size of an input made to cost time: all of it in a sweep, else an eighth, where what grows with the square still costs enough."""
+    return number if SWEEP else number // 8
