@@ -46,7 +46,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     filled = failure_moment.memory_to_explain(book)
     if family and filled is not None:
         message_facts.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
-    return [*message_facts, *_process_facts(book), *_growth(book)]
+    return [*message_facts, *_process_facts(book), *_growth(book), *_layers(book)]
 
 
 def _torch_memory(book: FactBook) -> Size | None:
@@ -90,6 +90,15 @@ def _process_facts(book: FactBook) -> list[Fact]:
     if listed is not None and others.high / 2 <= listed.bytes <= others.low:  # the rest is the driver's or the desktop's
         others, formula = listed, "the other processes that the message lists"
     return [*process_facts, derived_fact("log.foreign", not_negative(others), formula)]
+
+
+def _layers(book: FactBook) -> list[Fact]:
+    """The layers that the card has room for, where the buffer of those that were to go there was refused: alike ones, a twentieth left over."""
+    layers, buffer, free = book.count("log.card_layers"), book.size("log.requested"), book.size("log.card_free")
+    if not layers or not buffer or free is None or book.word("log.phase") != "model_load" or book.count("log.gpu"):
+        return []
+    fitting = int(layers * 0.95 * free.bytes / buffer.bytes)
+    return [derived_fact("rollout.fitting_layers", fitting, "layers * 95% of free / requested")] if fitting < layers else []
 
 
 def _growth(book: FactBook) -> list[Fact]:
