@@ -10,6 +10,9 @@ from diagnose.budget.moments import failure_moment
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.units import Size, Version, not_negative
 
+#: What torch asks the driver for where less than half of it is wanted: a card with less than that is full.
+SEGMENT = 20 << 20
+
 
 def facts_of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
@@ -24,7 +27,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     room = _free_under_cap(book)
     if family:
         within = [size for size in (free, room) if size is not None]
-        refused = requested is not None and free is not None and all(requested.high <= size.low for size in within)
+        refused = requested is not None and free is not None and all(max(requested.high, SEGMENT) <= size.low for size in within)
         message_facts.append(derived_fact("log.refused", refused, "requested <= free, and within the cap of the process"))
     if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
         message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))

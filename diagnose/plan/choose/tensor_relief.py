@@ -110,7 +110,8 @@ def verdict(job: Job) -> Verdict | None:
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
     sure = vocabulary.having("any_program") if is_anybodys_script(job) else frozenset(reliefs)  # what the program may not have goes last
-    words = tuple(sorted(reliefs, key=lambda word: (word not in sure, -reliefs[word])))
+    costly = {rule.remedy for rule in settings if rule.results != "keep"}
+    words = tuple(sorted(reliefs, key=lambda word: (word not in sure, -reliefs[word], word in costly)))
     table = rule_files.table("vocabulary")
     if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and SAMPLES.intersection(job.identity.lowered_by):
         words = (*words, table["any_sample"])
