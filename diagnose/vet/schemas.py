@@ -827,6 +827,7 @@ class SaidRow(Row):
 
 class LinesRow(Row):
     phase: str
+    doing: str = ""
     says: list[str]
     over: list[str] = []
 

@@ -9,7 +9,7 @@ from diagnose import rule_files
 from diagnose.adapters.formats.config_value import YES, Places
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import trainer_of_overrides, trainers_of_options
+from diagnose.adapters.schema.config_kinds import trainer_of_overrides, programs_of_options
 from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Origin, Witness
 
@@ -92,7 +92,7 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
     ) in framework_tables.trainers():  # a script of the framework's own that others call theirs too, by the variables that it reads
         if any(name in launch.env for name in framework_tables.signs(trainer).get("scripts", {}).get(script, ())):
             return framework_tables.table(trainer)
-    found = next(trainers_of_options(flags), None) or (trainer_of_overrides(flags) if launch.launcher == "list" else None)
+    found = next(programs_of_options(flags), None) or (trainer_of_overrides(flags) if launch.launcher == "list" else None)
     return _hinted(framework_tables.table(found), hint) if found else None
 
 
@@ -101,7 +101,7 @@ def _by_program(launch: Launch, flags: set[str]) -> str | None:
     for trainer in framework_tables.trainers():
         signs = framework_tables.signs(trainer)
         if any(word in launch.program for word in (*signs.get("commands", ()), *_switched(signs, launch))):
-            foreign = any(other != trainer for other in trainers_of_options(flags))
+            foreign = any(other != trainer for other in programs_of_options(flags))
             if not foreign or 2 * sum(flag in framework_tables.known(trainer) for flag in flags) >= len(flags):
                 return trainer
     return None

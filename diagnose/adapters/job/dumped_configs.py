@@ -8,7 +8,7 @@ from dataclasses import replace
 from diagnose.adapters.formats import printed_settings, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables, lexicon
-from diagnose.adapters.schema.config_kinds import kind_of_keys, trainers_of_options
+from diagnose.adapters.schema.config_kinds import kind_of_keys, programs_of_options
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 from diagnose.parse.model.reading import Dump
@@ -137,7 +137,7 @@ def _json_key(key: str) -> str:
 def _table(dump: Dump, leaves: Sequence[Leaf], hint: str | None) -> Table | None:
     """The framework that the dump names, else the one that its keys identify."""
     if not dump.framework:
-        if (trainer := next(trainers_of_options({leaf.key for leaf in leaves}), None)) is not None:
+        if (trainer := next(programs_of_options({leaf.key for leaf in leaves}), None)) is not None:
             return _extended(framework_tables.table(trainer), hint)
         kind, _ = kind_of_keys(leaves)
         return framework_tables.table(kind) if kind in framework_tables.trainers() else None

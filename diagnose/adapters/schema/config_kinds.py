@@ -120,9 +120,9 @@ def _unlike(names: list[str]) -> tuple[str, ...]:
     return tuple(name for name in candidates if not any(base in candidates for base in framework_tables.bases(name)))
 
 
-def trainers_of_options(options: Collection[str]) -> Iterator[str]:
-    """The trainers that these options of a command, or names of printed arguments, are a sign of; the more particular first."""
-    for name in framework_tables.trainers():
+def programs_of_options(options: Collection[str]) -> Iterator[str]:
+    """The trainers and engines that these options of a command, or names of printed arguments, are a sign of; the more particular first."""
+    for name in dict.fromkeys((*framework_tables.trainers(), *framework_tables.engines())):
         signs = (sign for sign in framework_tables.signs(name).get("flags", ()) if all(option in options for option in sign))
         if any(not all(map(lexicon.is_common, sign)) or _is_at_home(name, options) for sign in signs):
             yield name

@@ -83,7 +83,7 @@ def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind:
     values = engine_letters(job) if job.role.name == "engine" else {**_job_of_phase(job, event).values, **_extra_letters(job)}
     chosen = [tensor for tensor in tensors() if is_possible(tensor, job, event)]
     request = narrow_query(build_query(event, requested, kind, _element_widths(job, event)), job.book)
-    known, lengths = _known_numbers(job, values, event), _guessed_lengths(values, event)
+    known, lengths = _known_numbers(job, values, event), _guessed_lengths(values, event, job.book.word("model.kind") == "encoder")
     trial = Trial(chosen, [*known, *lengths], len(known), rounds)
     matches = _find_candidates(trial, request)
     found = [
@@ -151,6 +151,7 @@ def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
 
 
 #: Row lengths that people set: powers of two.
+ROWS_OF_ENCODERS = [1 << power for power in range(9)]  # which embed many rows at once, each no longer than the positions that they know
 ROUND_LENGTHS = tuple(1 << power for power in range(9, 21))
 
 
@@ -160,12 +161,13 @@ def _known_numbers(job: Setup, values: dict[str, Number], event: Event) -> list[
     return [values] if scoring_job is None else [values, {**values, **scoring_job.values}]
 
 
-def _guessed_lengths(values: dict[str, Number], event: Event) -> list[dict[str, Number]]:
+def _guessed_lengths(values: dict[str, Number], event: Event, is_encoder: bool) -> list[dict[str, Number]]:
     """The numbers with rows of a length that people set, where no traceback shows the tensor: the length is unknown, or another one was in
     force."""
-    rows = values.get("B")
-    rows = rows if isinstance(rows, int) else 1
-    return [] if event.shows_source else [{**values, "B": rows, "s": length, "T": rows * length} for length in ROUND_LENGTHS]
+    rows, most = values.get("B"), values.get("m") or ROUND_LENGTHS[-1]
+    counts = [rows] if isinstance(rows, int) else ROWS_OF_ENCODERS if is_encoder else [1]
+    lengths = [] if event.shows_source else [length for length in ROUND_LENGTHS if length <= most]
+    return [{**values, "B": count, "s": length, "T": count * length} for count in counts for length in reversed(lengths)]
 
 
 def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from diagnose.facts import FactBook
     from diagnose.parse.model.event import Event, PrintedTensor
 
+#: What the first side of a shape follows; a side of one has nothing to lower.
+ROWS = "train.micro_batch_size"
 #: Bytes per element that are tried where the log does not name a type, the most common first.
 WIDTHS = (4, 2, 8, 1)
 
@@ -74,7 +76,8 @@ def _attribution(tensor: Tensor, event: Event, index: int, size: int, factors: t
         block_bytes=event.requested.bytes if event.requested else size,
         by_frame=not factors,
         chance=0.0,
-        lowered_by=dict(tensor.lowered),
+        rows=factors[0] if factors and len(factors) > 4 else None,
+        lowered_by={knob: power for knob, power in tensor.lowered.items() if not (factors and factors[0] == 1 and knob == ROWS)},
         avoided_by=tensor.avoided,
     )
 

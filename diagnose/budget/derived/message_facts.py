@@ -10,6 +10,9 @@ from diagnose.budget.moments import failure_moment
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.units import Size, Version, not_negative
 
+#: What torch asks the driver for where less than half of it is wanted: a card with less than that is full.
+SEGMENT = 20 << 20
+
 
 def facts_of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
@@ -24,7 +27,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     room = _free_under_cap(book)
     if family:
         within = [size for size in (free, room) if size is not None]
-        refused = requested is not None and free is not None and all(requested.high <= size.low for size in within)
+        refused = requested is not None and free is not None and all(max(requested.high, SEGMENT) <= size.low for size in within)
         message_facts.append(derived_fact("log.refused", refused, "requested <= free, and within the cap of the process"))
     if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
         message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))
@@ -46,7 +49,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     filled = failure_moment.memory_to_explain(book)
     if family and filled is not None:
         message_facts.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
-    return [*message_facts, *_process_facts(book), *_growth(book)]
+    return [*message_facts, *_process_facts(book), *_growth(book), *_layers(book)]
 
 
 def _torch_memory(book: FactBook) -> Size | None:
@@ -90,6 +93,15 @@ def _process_facts(book: FactBook) -> list[Fact]:
     if listed is not None and others.high / 2 <= listed.bytes <= others.low:  # the rest is the driver's or the desktop's
         others, formula = listed, "the other processes that the message lists"
     return [*process_facts, derived_fact("log.foreign", not_negative(others), formula)]
+
+
+def _layers(book: FactBook) -> list[Fact]:
+    """The layers that the card has room for, where the buffer of those that were to go there was refused: alike ones, a twentieth left over."""
+    layers, buffer, free = book.count("log.card_layers"), book.size("log.requested"), book.size("log.card_free")
+    if not layers or not buffer or free is None or book.word("log.phase") != "model_load" or book.count("log.gpu"):
+        return []
+    fitting = int(layers * 0.95 * free.bytes / buffer.bytes)
+    return [derived_fact("rollout.fitting_layers", fitting, "layers * 95% of free / requested")] if fitting < layers else []
 
 
 def _growth(book: FactBook) -> list[Fact]:

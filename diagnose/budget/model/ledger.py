@@ -149,6 +149,7 @@ class Attribution:
     agrees: bool  # frame and phase fit
     chance: float = 1.0  # probability that a request of unrelated size prints as one of the tensors that the same evidence allows
     shown: bool = False  # a frame of the traceback makes it
+    rows: int | None = None  # its first side, where the log prints a shape of four sides or more
     by_frame: bool = False  # the frame alone tells what it is: no formula prints as the request
     at_least: bool = False  # the formula is a lower bound (pickled samples)
     tokens: int | None = None  # tokens of the forward pass that the formula counts with

@@ -52,7 +52,7 @@ _ITEM_AFTER = lazy_compile(r"\s*(?:$|[,.;:|)(\[\]])")
 _MODEL = (
     lazy_compile(rb"models--(?P<owner>[\w.-]{1,80}?)--(?P<name>[\w.-]{1,120}?)/"),
     lazy_compile(rb"loading (?:configuration|weights) file (?P<path>/?[\w./-]{1,300})/[\w.-]{1,80}\.(?:json|safetensors|bin)"),
-    lazy_compile(rb"loading model: (?P<path>[\w./-]{1,300})"),
+    lazy_compile(rb"(?<!error )loading model: (?P<path>[\w./-]{1,300})"),
     lazy_compile(rb"LLM engine \(v[\w.]{1,20}\) with config: model='(?P<path>[^'\n]{1,300})'"),
 )
 #: Where a name stands that may be another model's than the settings say.

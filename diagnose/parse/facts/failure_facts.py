@@ -60,11 +60,6 @@ _EVALUATION = (b"Running Evaluation", b"Running Prediction")
 _WAKING = (b"Sleep mode freed", b" to wake up", b"sleep mode freed")
 
 
-#: How vLLM and SGLang say that they capture graphs, and what they say next.
-_CAPTURES = lazy_compile(
-    rb"Capturing (?:the model for CUDA graphs|cudagraphs for decoding|CUDA graphs?\b|batches \(bs=)|Capture cuda graph begin"
-)
-_CAPTURED = lazy_compile(rb"Graph capturing finished|Capture cuda graph end|Uvicorn running|Application startup complete|init engine ")
 #: Activities of an engine at its start whose failure is a check of its own (words of log.engine_check).
 _CHECKS = {"warm_up_engine": "warm_up", "capture_graphs": "graph_capture", "profile_engine": "prefill_too_long"}
 
@@ -154,17 +149,12 @@ def _figure_witness(root: Event, value: Value) -> Witness:
     return next((witness for witness in root.evidence if figure and figure in witness.text), root.evidence[0])
 
 
-def _captures_graphs(raw: bytes) -> bool:
-    """Whether an engine had begun to capture CUDA graphs and not reported the end of it."""
-    begun = [match.end() for match in _CAPTURES.finditer(raw)]
-    return bool(begun) and _CAPTURED.search(raw, begun[-1]) is None
-
-
 def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
     """Which check of an engine failed with torch's own message (trial run, warm-up, graph capture), by the frames or nearby words; "none"
     without one."""
-    captures = "Capture cuda graph failed" in placed.words or (not root.frames and _captures_graphs(placed.bytes_before()))
-    activities = ["capture_graphs"] if captures else activity.all_activities(root.frames)
+    captures = "Capture cuda graph failed" in placed.words
+    said = "capture_graphs" if captures else "" if root.frames else phases.doing_of_lines(*placed.span_before())
+    activities = [said] if said else activity.all_activities(root.frames)
     return next((_CHECKS[name] for name in activities if name in _CHECKS), "none")
 
 

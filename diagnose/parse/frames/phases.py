@@ -79,15 +79,24 @@ def phase_of_call(text: str) -> str:
 
 def phase_of_lines(excerpt: Excerpt, start: int, end: int) -> str:
     """The phase that the last lines before a failure show, those of the excerpt's bytes `start` to `end`; "" where they show none."""
-    best, phase = start - 1, ""
+    return str(_rule_of_lines(excerpt, start, end).get("phase", ""))
+
+
+def doing_of_lines(excerpt: Excerpt, start: int, end: int) -> str:
+    """The activity (the fact log.doing) that they show; "" where they show none."""
+    return str(_rule_of_lines(excerpt, start, end).get("doing", ""))
+
+
+def _rule_of_lines(excerpt: Excerpt, start: int, end: int) -> dict[str, Any]:
+    best, found = start - 1, {}
     for rule in _rules("lines"):
         at = _last(excerpt, rule, start, end)
         if at <= best or _is_over(excerpt, at, end, rule["over"]):
             continue
         if rule["phase"] == "model_load" and _bar_finished(excerpt.raw[at : min(at + 4096, end)]):
             continue
-        best, phase = at, str(rule["phase"])
-    return phase
+        best, found = at, rule
+    return found
 
 
 def loaded_last(excerpt: Excerpt, start: int, end: int) -> bool:

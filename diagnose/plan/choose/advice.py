@@ -62,7 +62,7 @@ def make(
     if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
     tried = {fact.value for fact in book.all("report.tried")}
-    offers = ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped)
+    offers = either_way(ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped), job)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     drawn = finished(draft, job) if draft is not None else None
     offers, short = closing(arranged(offers, draft, job), draft, job)
@@ -83,6 +83,15 @@ def fits_as_it_is(job: Job, ledgers: Sequence[Ledger]) -> bool:
     """Whether a run that has not begun needs no change. One whose estimate reaches beyond the card may need one."""
     verdict = job.bench.fits({})
     return verdict == "yes" or (verdict == "likely" and not may_exceed(ledgers))
+
+
+def either_way(offers: list[Offer], job: Job) -> list[Offer]:
+    """The offers with one that helps whatever runs in the second place, where the first two help only if it turns out that something is
+    trained."""
+    if len(offers) < FEW or not all(gate.is_conditional(offer.rule, job) for offer in offers[:2]):
+        return offers
+    held = next((offer for offer in offers[2:] if offer.leads and not gate.is_conditional(offer.rule, job)), None)
+    return offers if held is None else [offers[0], held, *(offer for offer in offers[1:] if offer is not held)]
 
 
 def is_thin(offers: Sequence[Offer], job: Job) -> bool:

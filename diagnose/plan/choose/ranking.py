@@ -66,6 +66,7 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
         if cure
         else (
             offer.relief == 0,
+            offer.falls_short,
             cause,
             elsewhere,
             doubted and price.results == "change",

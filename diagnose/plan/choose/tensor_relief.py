@@ -34,9 +34,14 @@ ROWS = frozenset(
     )
 )
 SAMPLES = frozenset(("train.max_seq_len", "data.image_pixels", "data.image_size", "data.frames"))
+KNOBS_OF_ROWS = frozenset(("train.micro_batch_size", "eval.batch_size", "rollout.micro_batch", "rollout.logprob_batch"))
 KNOBS_OF_IMAGES = frozenset(("data.image_pixels", "data.image_size"))
 #: Of the memory in use, the share from which on a tensor says what filled the card, and not only what asked last.
 MUCH = 0.15
+#: Copies of one layer's tensor that a pass has at once: what goes in and what comes out; where it learns, a gradient too.
+COPIES, COPIES_LEARNING = 2, 3
+#: What most cards have, where nobody says which one it is.
+MOST_CARDS = 16 << 30
 
 
 def relief(rule: Rule, changes: Mapping[str, Value], job: Job) -> float | None:
@@ -74,8 +79,22 @@ def _left(tensor: Attribution, knob: str, after: Value, job: Job) -> float:
     power, before = tensor.lowered_by.get(knob, 0.0), job.book.value(knob)
     if not power or (before is None and knob in rule_files.table("vocabulary")["one_at_once"].get(job.regime, ())):
         return 1.0
+    if before is None and knob in KNOBS_OF_ROWS and tensor.rows:
+        return float((1 / tensor.rows) ** power)
     known = isinstance(after, (int, float)) and isinstance(before, (int, float)) and before > 0 and after > 0
     return float((after / before) ** power) if known else HALF ** abs(power)  # type: ignore[operator]
+
+
+def is_too_much_for_one_row(offer: Offer, job: Job) -> bool:
+    """Whether all that it takes away are rows, and one row alone is more than the card holds."""
+    tensor, knobs = job.identity, _turned(offer.rule, offer.changes)
+    rows = [knob for knob in knobs if knob in KNOBS_OF_ROWS and tensor is not None and tensor.lowered_by.get(knob) == 1]
+    if tensor is None or not rows or SAMPLES.intersection(knobs):
+        return False
+    count = job.book.count(rows[0]) or tensor.rows
+    room = job.book.size("log.usable") or job.book.size("hardware.capacity") or job.book.size("log.capacity")
+    copies = COPIES_LEARNING if job.regime in LEARNING else COPIES
+    return bool(count) and copies * tensor.bytes > (room.bytes if room is not None else MOST_CARDS) * (count or 1)
 
 
 def verdict(job: Job) -> Verdict | None:
@@ -91,7 +110,8 @@ def verdict(job: Job) -> Verdict | None:
     settings = [rule for rule in reversed(job.rules) if rule.turns is not None and rule.remedy not in wanting]
     reliefs = {rule.remedy: part for rule in settings if (part := relief(rule, {}, job))}
     sure = vocabulary.having("any_program") if is_anybodys_script(job) else frozenset(reliefs)  # what the program may not have goes last
-    words = tuple(sorted(reliefs, key=lambda word: (word not in sure, -reliefs[word])))
+    costly = {rule.remedy for rule in settings if rule.results != "keep"}
+    words = tuple(sorted(reliefs, key=lambda word: (word not in sure, -reliefs[word], word in costly)))
     table = rule_files.table("vocabulary")
     if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and SAMPLES.intersection(job.identity.lowered_by):
         words = (*words, table["any_sample"])
@@ -106,9 +126,10 @@ def judged(offer: Offer, job: Job) -> Offer:
     if part == 0 and _answers_other_memory(offer, job):
         part = None
     if not part or offer.saving is not None or job.identity is None:
-        return replace(offer, relief=part)
+        return replace(offer, relief=part, falls_short=is_too_much_for_one_row(offer, job))
     more = (phrase("plan.next_sentence"), offer.remedy.why) if offer.rule.do is not None and offer.remedy.why.en else ()
-    return replace(offer, relief=part, remedy=replace(offer.remedy, why=join_texts(_why(offer, part, job.identity), *more)))
+    remedy = replace(offer.remedy, why=join_texts(_why(offer, part, job.identity), *more))
+    return replace(offer, relief=part, remedy=remedy, falls_short=is_too_much_for_one_row(offer, job))
 
 
 def _why(offer: Offer, part: float, tensor: Attribution) -> Text:

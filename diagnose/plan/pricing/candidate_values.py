@@ -21,7 +21,7 @@ MICRO, ACCUMULATION, LENGTH = "train.micro_batch_size", "train.gradient_accumula
 #: Rows per card beyond which nobody looks.
 MOST_ROWS = 1024
 DEGREES = ("parallel.context", "parallel.tensor", "parallel.pipeline", "parallel.expert")
-SHARE, BUDGET = "rollout.gpu_memory_utilization", "train.token_budget"
+SHARE, BUDGET, CONTEXT = "rollout.gpu_memory_utilization", "train.token_budget", "rollout.max_model_len"
 CAPACITY, WORLD = "hardware.capacity", "parallel.world"
 
 #: Values of one knob that are looked at; of more (an absurd length) only some, evenly spread.
@@ -80,10 +80,12 @@ def larger_cards(bench: Bench) -> list[Value]:
 
 
 def is_legal(knob: str, value: Value, bench: Bench) -> bool:
-    """Whether the run accepts the value: a length limit holds a sample's images, a token budget the longest row, and a parallel degree
-    divides the cards."""
+    """Whether the run accepts the value: a length limit holds a sample's images, a token budget the longest row, a context is
+    shorter than the model's own, and a parallel degree divides the cards."""
     too_short = knob == LENGTH and isinstance(value, int) and value < image_tokens(bench)
-    return not too_short and not beyond_cards(knob, value, bench) and not below_a_row(knob, value, bench)
+    shape = bench.book.shape("model.shape")
+    beyond = knob == CONTEXT and shape is not None and isinstance(value, int) and 0 < shape.max_len <= value
+    return not too_short and not beyond and not beyond_cards(knob, value, bench) and not below_a_row(knob, value, bench)
 
 
 def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
