@@ -34,7 +34,8 @@ T = TypeVar("T")
 
 def recognise(book: FactBook) -> list[Fact]:
     """The catalogue's facts about the models and the card that the book names; unknown names add nothing."""
-    return [*_trained_model(book), *_published_quantization(book), *_role_models(book), *_card_facts(book)]
+    card = _card_facts(book)
+    return [*_trained_model(book), *_published_quantization(book), *_role_models(book), *card, *_most_of_card(book, card)]
 
 
 def _trained_model(book: FactBook) -> Iterator[Fact]:
@@ -139,6 +140,18 @@ def _card_facts(book: FactBook) -> list[Fact]:
     if printed is not None and capacity is not None:
         return [Fact("hardware.capacity", capacity, "log", printed.witness), *_identify_card(name, capacity, book.word("log.family"))]
     return _identify_card(name, None, None)
+
+
+def _most_of_card(book: FactBook, facts: Sequence[Fact]) -> Iterator[Fact]:
+    """The most memory that the card may have: its capacity, or that of the largest card of its name."""
+    known = next((fact for fact in (*facts, *book.all("hardware.capacity")) if fact.name == "hardware.capacity"), None)
+    if known is not None:
+        yield known._replace(name="hardware.at_most", origin="derived")
+        return
+    name = book.word("hardware.gpu")
+    sizes = [size for card in catalogue.cards_named(name or "") for size in card.capacities]
+    if name and sizes:
+        yield _fact("hardware.at_most", max(sizes, key=lambda size: size.high), Witness("catalogue", text=name))
 
 
 def _identify_card(name: Fact | None, capacity: Size | None, family: str | None) -> list[Fact]:

@@ -29,7 +29,7 @@ _RELEASE_SUFFIX = r"(?<=\db)-v\d(?:\.\d)?$|(?<=\db)-a\d{1,3}b$|(?<=\db)-2\d(?:0[
 #: Suffixes that users append to the names of models they trained, with an optional number.
 _USER_SUFFIX = (
     r"-(?:(?:full-?|q?lora-?)?(?:sft|dpo|kto|orpo|ppo|grpo|rm|pt|ft)|q?lora|full|merged?|(?:fine-?)?tuned?|finetune|local|new|final)"
-    r"(?:-?v?\d+(?:-\d+)?)?$"
+    r"(?:-?v?\d+(?:-\d+)?)?$|(?<=b)-(?:20\d{2}|)[01]\d[0-3]\d$"  # of a run, of a day
 )
 #: Folder names that do not name a model: the parent folder does.
 _GENERIC_FOLDER = (

@@ -19,6 +19,9 @@ from diagnose.parse.text import lazy_re
 #: Decibans that the best regime must have, and lead the next by; below them the regime is unknown.
 LEAST, LEAD = 10, 5
 
+#: Regimes that say what a program was doing, not what for, the vaguest last: they yield to one that is nearly as likely.
+VAGUE = ("data", "load_save", "host")
+
 #: What the name of a program speaks for its regime.
 NAMED = 20
 
@@ -108,12 +111,14 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
 def decided(evidence: Mapping[str, Mapping[str, Evidence]]) -> tuple[str, Witness | None]:
     """The regime that the evidence speaks for most, and the witness of its strongest piece; "unknown" where none leads enough."""
     totals = {regime: sum(weight for weight, _ in kinds.values()) for regime, kinds in evidence.items()}
-    ranked = sorted(totals, key=lambda regime: -totals[regime])
-    if not ranked or totals[ranked[0]] < LEAST:
+    best = max(totals.values(), default=0)
+    if best < LEAST:
         return "unknown", None
-    if len(ranked) > 1 and totals[ranked[0]] - totals[ranked[1]] < LEAD:
+    near = [regime for regime in totals if totals[regime] > best - LEAD and totals[regime] >= LEAST]
+    chosen = [regime for regime in near if regime not in VAGUE] or [next(regime for regime in VAGUE if regime in near)]
+    if len(chosen) > 1:
         return "unknown", None
-    return ranked[0], max(evidence[ranked[0]].values(), key=lambda piece: piece[0])[1]
+    return chosen[0], max(evidence[chosen[0]].values(), key=lambda piece: piece[0])[1]
 
 
 def scores(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> dict[str, dict[str, Evidence]]:

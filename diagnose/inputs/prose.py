@@ -670,8 +670,10 @@ _SIZED = re.compile(r"\d[\d.]*\s?[bm](?![a-z])", re.IGNORECASE)
 
 
 def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
-    """A model that the catalogue knows; in a field of a template any name with a size."""
+    """A model that the catalogue knows; in a field of a template any name with a size; of no name its size alone."""
     name = match[1].rstrip(".-")
+    if "bare" in rule:
+        yield "model.path", name
     if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
         return
     if catalogue.model(name) is not None or (_SIZED.search(name) and ("label" in rule or ("weak" in rule and catalogue.kin(name)))):

@@ -1094,6 +1094,7 @@ class FactClause(Row):
     spelled: dict[str, str] = {}
     k: int = 1
     weak: bool = False
+    bare: bool = False
     largest: bool = False
     each: bool = False
     least: int = 0

@@ -157,7 +157,21 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
 
         if launches := script_commands.script_launches(text, script.env):
             return OpenDocument(source, blank, "shell", "shell", text, launches=tuple(launches), script=script)
-    return OpenDocument(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
+    document = OpenDocument(source, blank, "python", kind or "python", text, tuple(script.leaves), script=script)
+    if "deepspeed" not in script.literals:
+        document.inside = list(_engine_config(source, blank, text))
+    return document
+
+
+def _engine_config(source: ConfigSource, blank: Input, text: str) -> Iterator[OpenDocument]:
+    """The first dict of a script that is DeepSpeed's configuration by its keys, as a config of its own."""
+    from diagnose.adapters.python import python_file
+
+    engine = framework_tables.of_role("engine")
+    for leaves in python_file.Reader(text).mappings():
+        if kind_of_keys(leaves)[0] == engine:
+            yield OpenDocument(source, blank, "python", engine, text, tuple(leaves), script=python_file.Script(), outer=text)
+            return
 
 
 def _read_notebook(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:

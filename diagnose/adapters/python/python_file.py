@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from diagnose.adapters.formats.config_value import Leaf
@@ -229,3 +229,13 @@ class Reader(LeafCollector):
             self._add_value(change.attribute, change.value, None, override=True)
             if not change.sure:
                 self._mark_unsure(change.attribute)
+
+    def mappings(self) -> Iterator[list[Leaf]]:
+        """The settings of every dict that the script gives a name, for one that is the configuration of another program."""
+        tree = parse_script(self.text)
+        self._names = ScriptNames.from_tree(tree)
+        for node in nodes_of(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict):
+                self.script, self._positions = Script(), {}
+                self._add_mapping(node.value, "")
+                yield self.script.leaves

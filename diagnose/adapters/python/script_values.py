@@ -117,7 +117,7 @@ class LeafCollector:
             else self._place(self._offset(keyword.lineno, keyword.col_offset) if keyword else start)
         )
         leaf = Leaf(key, None, self.text[start:end], start, end, line, column, "unsure", option=option)
-        text = scalar_text(value)
+        text = scalar_text(value if not isinstance(value, ast.BinOp) else self._with_numbers(value))
         if isinstance(value, ast.Constant) and value.value is None:
             self._add_leaf(leaf._replace(shape="null"), override)
         elif text is not None:
@@ -132,6 +132,10 @@ class LeafCollector:
             self._add_mapping(value, f"{key}.")
         else:
             self._add_leaf(leaf, override)
+
+    def _with_numbers(self, node: ast.BinOp) -> ast.BinOp:
+        """An operation with what its names stand for: `rows * 2` of a script that says `rows = 4`."""
+        return ast.copy_location(ast.BinOp(self._names.follow(node.left), node.op, self._names.follow(node.right)), node)
 
     def _add_leaf(self, leaf: Leaf, override: bool = False) -> None:
         """Add a leaf. Of equal keys the first stays, since the first of several models is the one trained, unless `override` is set."""

@@ -79,17 +79,24 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     if params and (word or book.word("train.finetuning")) in (None, "full"):
         whole = Size.exactly(ADAM * params)
         tuning_facts.append(derived_fact("model.full_states", whole, f"{ADAM} bytes * {params:,} parameters"))
-    if (params := params or _named_params(book)) and (word or book.word("train.finetuning")) in (None, "full"):
-        cards = max(book.count("parallel.world") or 1, book.count("hardware.count") or 1)
-        arithmetic = f"{ADAM} bytes * {params:,} parameters / {cards}"
-        tuning_facts.append(derived_fact("model.least_states", Size.exactly(ADAM * params // cards), arithmetic))
+    params, cards = params or _named_params(book), max(book.count("parallel.world") or 1, book.count("hardware.count") or 1)
+    if params and book.word("model.quantization") in (None, "none"):
+        tuning_facts.append(_share("model.least_weights", 2, params, cards))
+    if params and (word or book.word("train.finetuning")) in (None, "full"):
+        tuning_facts.append(_share("model.least_states", ADAM, params, cards))
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 
+def _share(name: str, width: int, params: int, cards: int) -> Fact:
+    """What each card holds of so many bytes a parameter, if all cards share it."""
+    return derived_fact(name, Size.exactly(width * params // cards), f"{width} bytes * {params:,} parameters / {cards}")
+
+
 def _named_params(book: FactBook) -> int | None:
-    """The parameters of the one model that a page on training names, which says of it nothing else."""
-    named = {model for fact in book.all("report.model") if (model := catalogue.model(str(fact.value))) is not None}
-    return next(iter(named)).params if len(named) == 1 else None
+    """The parameters (at least) of the one model that a page on training names, which says of it nothing else."""
+    named = {catalogue.model(str(fact.value)) or str(fact.value) for fact in book.all("report.model")}
+    one = named.pop() if len(named) == 1 else None
+    return (catalogue.params_of_name(one) or (None,))[0] if isinstance(one, str) else one.params if one else None
 
 
 def _fewer_bits_facts(book: FactBook) -> list[Fact]:

@@ -61,7 +61,7 @@ def make(
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
     if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
-    tried = {fact.value for fact in book.all("report.tried")}
+    tried = base_rates.tried(book)
     offers = either_way(ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped), job)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     drawn = finished(draft, job) if draft is not None else None

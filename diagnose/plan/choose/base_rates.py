@@ -9,6 +9,7 @@ from diagnose import rule_files, vocabulary
 from diagnose.decide import hypotheses
 from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
+from diagnose.facts import FactBook
 from diagnose.phrases import phrase, same
 from diagnose.plan.choose.relevance import is_anybodys_script, several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
@@ -100,10 +101,18 @@ def listed(offers: Sequence[Offer], job: Job) -> list[Offer]:
     return found
 
 
+def tried(book: FactBook) -> set[str]:
+    """The remedies that did not help by the report's own words; with smaller samples of one kind those of any kind did not, either."""
+    said, kinds = {str(fact.value) for fact in book.all("report.tried")}, rule_files.table("vocabulary")["of_a_kind"]
+    of_samples = next(kind for kind in kinds if vocabulary.any_sample() in kind)
+    return said | {vocabulary.any_sample()} if said.intersection(of_samples) else said
+
+
 def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
     """Those that pass, by benefit and cost; behind one of each kind the others of that kind."""
     able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job) and not is_trifle(offer)]
-    ordered = sorted(able, key=lambda offer: -rate[offer.id] / cost(offer))
+    vain = tried(job.book)
+    ordered = sorted([offer for offer in able if offer.id not in vain] or able, key=lambda offer: -rate[offer.id] / cost(offer))
     kinds: Sequence[Sequence[str]] = rule_files.table("vocabulary")["of_a_kind"]
     firsts = [next((offer.id for offer in ordered if offer.id in kind), None) for kind in kinds]
     return sorted(ordered, key=lambda offer: any(offer.id in kind and offer.id != first for kind, first in zip(kinds, firsts, strict=True)))
