@@ -100,7 +100,7 @@ def setup(facts: FactBook, role: Role) -> Setup:
         loss=_loss(book, framework, stage, model, shards),
         checkpointing=book.word("train.gradient_checkpointing") or "disabled",
         attention=book.word("model.attention") or "sdpa",
-        fused=book.word("train.loss_kernel") == "liger",
+        fused=book.word("train.loss_kernel") == "liger" or traits_of(framework).fused_layers,
         values=_letters(model, shards, widths, learnt, rows),
         unknown=tuple(
             dict.fromkeys([*without_shape, *shards.unknown, *widths.unknown, *learnt.unknown, *rows.unknown, *_presumed_facts(book, role)])

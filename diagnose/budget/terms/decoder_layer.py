@@ -145,7 +145,7 @@ def _attention(job: Setup, how: Mode) -> str:
         query += how.attended
     parts = [f"{query}*q", f"{key}*k" if key else "", *_kept_views(job, how)]
     if job.model and job.model.qk_norm != "none":
-        norm = 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
+        norm = 2 if job.traits.fused_layers else 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
         parts.append(f"{norm}*q + {norm}*k")
     if job.model and job.model.gated_attention:  # the gate and its sigmoid
         parts.append(f"{2 * how.each}*q")
