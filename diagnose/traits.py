@@ -101,6 +101,7 @@ class Traits:
     critic: Critic | None = None
     offloads_frozen: bool = False  # reward and reference models wait in host memory and are gathered as they compute
     pads_rounds: bool = False  # every completion is padded to the longest of its round, so that one row alone has padding
+    rounds_of_a_step: bool = False  # a round of rollouts on a rank is the rows of one optimizer step
     samples_on_card: Releases | None = None  # the samples of a round stay on the card of the process that generated them
     syncs_one_by_one: bool = False  # weights go to the engine one parameter at a time; others may make a whole fp32 state dict
     sync_bucket: int | None = None  # bytes of the buffer into which several parameters are packed on their way
