@@ -9,6 +9,7 @@ from types import MappingProxyType
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.python.script_calls import (
     EMBEDDERS,
+    PEFT_CONFIGS,
     PREFIXED,
     callee_name,
     deferred_call,
@@ -55,6 +56,9 @@ class Reader(LeafCollector):
                 self._read_embedder(call, EMBEDDERS[name])
             elif name in PREFIXED:
                 self._read_prefixed_call(call, name)
+            elif name in PEFT_CONFIGS:
+                self._add_keywords(call, "PeftConfig.")
+                self._add_call(call, "PeftConfig", text=name)
             elif name in PARSERS | _FILE_METHODS:
                 self._read_parser(call, args_classes)
             elif not name.endswith(_TRAINER_SUFFIX) and (base := self._known_base(name, args_classes)):

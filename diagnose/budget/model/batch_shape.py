@@ -46,6 +46,11 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
         letters |= {"b": rows, "B": texts}
     if length is not None:
         letters["s"] = length
+    virtual = book.count("prompt.tokens") if table()["prompts"].get(book.word("train.finetuning") or "") else None
+    if virtual:
+        letters["n_p"] = virtual
+    if virtual and length is not None and table()["prompts"][book.word("train.finetuning") or ""].get("virtual"):
+        letters["s"] = length = length + virtual
     if completion is not None:
         letters["G"] = completion
     if rows is not None and length is not None:
