@@ -54,11 +54,8 @@ class Reader(LeafCollector):
                 self._read_load(call, models.loads, args_classes)
             elif name in EMBEDDERS and not models.loads:
                 self._read_embedder(call, EMBEDDERS[name])
-            elif name in PREFIXED:
+            elif name in PREFIXED | PEFT_CONFIGS:
                 self._read_prefixed_call(call, name)
-            elif name in PEFT_CONFIGS:
-                self._add_keywords(call, "PeftConfig.")
-                self._add_call(call, "PeftConfig", text=name)
             elif name in PARSERS | _FILE_METHODS:
                 self._read_parser(call, args_classes)
             elif not name.endswith(_TRAINER_SUFFIX) and (base := self._known_base(name, args_classes)):
@@ -133,8 +130,9 @@ class Reader(LeafCollector):
         switch = self._names.switch(call)
         if switch is not None and not switch.option and scalar_text(switch.node) == "False":
             return
-        self._add_keywords(call, f"{name}.")
-        self._add_call(call, name, switch=switch)
+        key, text = ("PeftConfig", name) if name in PEFT_CONFIGS else (name, "true")
+        self._add_keywords(call, f"{key}.")
+        self._add_call(call, key, switch=switch, text=text)
 
     def _read_load(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
         """A `from_pretrained`: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""

@@ -195,16 +195,11 @@ def remade_params(model: Model, rank: int, targets: str, kind: str, block: int |
     remade, side = table()["adapter_kinds"].get(kind, {}).get("remade"), _block(kind, block)
     if remade is None:
         return 0
-    wrapped = _wrapped(model, targets, apart=False)
-    return (
-        int(
-            sum(
-                count * formula(remade).evaluate({"i": wide, "o": out, "n": side or wide // max(rank, 1)})
-                for _, wide, out, count in wrapped
-            )
-        )
-        // model.L
-    )
+    made = formula(remade)
+    sides = [
+        ({"i": wide, "o": out, "n": side or wide // max(rank, 1)}, count) for _, wide, out, count in _wrapped(model, targets, apart=False)
+    ]
+    return int(sum(count * made.evaluate(letters) for letters, count in sides)) // model.L
 
 
 def _wrapped(model: Model, targets: str, *, apart: bool) -> list[tuple[str, int, int, int]]:
@@ -256,8 +251,8 @@ def _fuse_linears(model: Model, linears: list[tuple[str, int, int, int]]) -> lis
 
 def prompt_params(model: Model, method: str, book: FactBook) -> int | None:
     """Parameters of a prompt. LLaMA-Adapter: `length` rows and a gate per head in layers from `from` on; in version 2 also a scale and a
-    bias per output of every linear, and the norms. PEFT's: rows of the hidden width, with the network that makes them, or of keys and values
-    in every layer; None where their number is unknown."""
+    bias per output of every linear, and the norms. PEFT's: rows of the hidden width, with the network that makes them, or of keys and
+    values in every layer; None where their number is unknown."""
     entry = table()["prompts"][method]
     if "length" not in entry:
         tokens, width = book.count("prompt.tokens"), book.count("prompt.width") or model.h

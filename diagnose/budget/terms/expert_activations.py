@@ -35,7 +35,8 @@ def backward_transient(job: Setup, how: Mode) -> str:
     from the experts' outputs; frozen experts recomputed while the permuted tokens are still there; the products inside the experts, when
     their outputs are free. Where experts work one after the other it is that of one, who has his share of the tokens, beside the gradients
     of the layer's output and input. Megatron multiplies by routing weights inside the experts (core/fusions/fused_bias_swiglu.py
-    WeightedSwiGLUFunction) and exchanges tokens between ranks (core/transformer/moe/token_dispatcher.py). Raises ValueError for a model without experts."""
+    WeightedSwiGLUFunction) and exchanges tokens between ranks (core/transformer/moe/token_dispatcher.py). Raises ValueError for a model
+    without experts."""
     if (moe := job.model.experts if job.model else None) is None:
         raise ValueError("a sparse layer without experts")
     width, frozen = how.each, how.lora and not adapts_experts(job)
