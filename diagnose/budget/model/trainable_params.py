@@ -199,7 +199,7 @@ def remade_params(model: Model, rank: int, targets: str, kind: str, block: int |
     sides = [
         ({"i": wide, "o": out, "n": side or wide // max(rank, 1)}, count) for _, wide, out, count in _wrapped(model, targets, apart=False)
     ]
-    return int(sum(count * made.evaluate(letters) for letters, count in sides)) // model.L
+    return sum(count * int(made.evaluate(letters)) for letters, count in sides) // model.L  # type: ignore[arg-type]
 
 
 def _wrapped(model: Model, targets: str, *, apart: bool) -> list[tuple[str, int, int, int]]:
