@@ -195,11 +195,10 @@ def remade_params(model: Model, rank: int, targets: str, kind: str, block: int |
     remade, side = table()["adapter_kinds"].get(kind, {}).get("remade"), _block(kind, block)
     if remade is None:
         return 0
-    made = formula(remade)
-    sides = [
-        ({"i": wide, "o": out, "n": side or wide // max(rank, 1)}, count) for _, wide, out, count in _wrapped(model, targets, apart=False)
-    ]
-    return sum(count * int(made.evaluate(letters)) for letters, count in sides) // model.L  # type: ignore[arg-type]
+    made, elements = formula(remade), 0
+    for _, wide, out, count in _wrapped(model, targets, apart=False):
+        elements += count * int(made.evaluate({"i": wide, "o": out, "n": side or wide // max(rank, 1)}))  # type: ignore[arg-type]
+    return elements // model.L
 
 
 def _wrapped(model: Model, targets: str, *, apart: bool) -> list[tuple[str, int, int, int]]:
