@@ -72,6 +72,7 @@ class Traits:
     pads_qkv: bool = False  # adapters on some of queries, keys and values are padded to the whole projection
     holds_outputs: bool = False  # its loop keeps what the model returned, logits among it, until backward is over
     fused_layers: bool = False  # norms and gated MLPs keep their 16-bit inputs alone; routing weights multiply inside the experts
+    reference_caches: bool = False  # its reference model makes a KV cache: nobody sets use_cache, and without training it is on
     fused_gelu: bool = False  # torch's fused GELU where transformers writes one out
     recomputes_attention_alone: bool = False  # selective recomputation computes core attention again and keeps all else
     not_reentrant: bool = False  # checkpointing is never reentrant
