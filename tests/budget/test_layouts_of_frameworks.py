@@ -313,3 +313,65 @@ def test_the_published_facts_are_read(capsys: pytest.CaptureFixture[str]) -> Non
 def test_images_that_nobody_counted_are_modelled() -> None:
     fields = {**FACT, "model": "Qwen/Qwen2.5-VL-7B-Instruct", "unknown": ["data.image_pixels", "data.images_per_sample"]}
     assert [each.count("data.image_pixels") for each in read(fields).books] == [4096 * 784, None]
+
+
+def test_megatron_layers_keep_the_inputs_of_fused_norms_and_activations() -> None:
+    """TransformerEngine keeps a norm's 16-bit input and output; SwiGLUFunction the product of linear_fc1 alone."""
+    dense = MOE | {
+        "model": "Qwen/Qwen3-8B",
+        "parallel.expert": None,
+        "train.micro_batch_size": 1,
+        "train.gradient_checkpointing": "selective",
+    }
+    kept = next(term for term in moment(book(dense), "loss_call").terms if term.key == "layers")
+    h, q, k, f, tokens = 4096, 4096, 1024, 12288, 4096 // 4
+    assert kept.size.bytes == 36 * (8 * h + 4 * q + 4 * k + 2 * q + 2 * k + 6 * f) * tokens
+
+
+def test_the_fused_loss_of_megatron_copies_the_softmax_in_backward() -> None:
+    logits = [term for term in moment(book(MOE), "loss_backward").terms if term.group == "logits"]
+    assert sum(term.size.bytes for term in logits) == 10 * 4096 * (151936 // 4)
+    assert sum(term.size.low for term in logits) == 6 * 4096 * (151936 // 4)
+
+
+def test_adapters_of_megatron_have_fp32_gradients() -> None:
+    adapted = moment(book(MOE, train__finetuning="lora", lora__targets="q_proj,v_proj", parallel__expert=1), "optimizer_step")
+    whole = 16 * (2048 + 4096 + 2048 + 512) * 48
+    assert adapted.only("gradients").bytes == 4 * whole // 4
+
+
+@for_each("first, last, layers", [(25, 0, 25), (0, 30, 30), (20, 20, 20), (0, 0, 24)])
+def test_the_largest_pipeline_stage_is_the_one_that_is_set(first: int, last: int, layers: int) -> None:
+    """decoder_first_pipeline_num_layers, decoder_last_pipeline_num_layers: the others share the rest."""
+    pipelined = book(
+        MOE,
+        parallel__pipeline=2 if first + last != 40 else 3,
+        parallel__world=24,
+        parallel__first_layers=first or None,
+        parallel__last_layers=last or None,
+    )
+    kept = next(term for term in moment(pipelined, "forward_end").terms if term.key == "checkpoints")
+    assert kept.size.bytes == 2 * 2048 * layers * 1024
+
+
+def test_a_reference_model_makes_a_cache_where_nobody_switches_it_off() -> None:
+    """ColossalChat calls ref_model.eval() and leaves use_cache on: keys and values of all layers while it scores."""
+    pairs = JOB | {
+        "train.framework": "colossalai",
+        "train.stage": "dpo",
+        "train.finetuning": "full",
+        "train.ref_model": "copy",
+        "version.transformers": "4.39.3",
+    }
+    assert moment(book(pairs), "reference_forward").only("reference_cache").bytes == 2 * 2 * 32 * 1024 * 2 * 4096
+    assert not moment(book(pairs | {"train.framework": "trl"}), "reference_forward").only("reference_cache").bytes
+
+
+def test_no_more_rollouts_are_scored_than_a_step_has_rows() -> None:
+    """TRL's PPO scores at most local_rollout_forward_batch_size of the micro batches of a step."""
+    rollouts = JOB | {"train.stage": "ppo", "train.gradient_accumulation": 2, "rollout.logprob_batch": 64, "rollout.completion_len": 512}
+    reference = next(
+        ledger for ledger in ledgers(book(rollouts | {"train.ref_model": "copy", "train.finetuning": "full"})) if ledger.role == "reference"
+    )
+    made = max(term.size.bytes for each in reference.moments for term in each.terms if term.group == "logits")
+    assert made == 8 * 2 * 4096 * 128256
