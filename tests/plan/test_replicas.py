@@ -59,8 +59,9 @@ def test_experts_are_divided_among_what_their_tensor_degree_and_the_pipeline_lea
 def test_wider_expert_parallelism_is_what_a_mixture_of_experts_is_told() -> None:
     command = "megatron sft --model Qwen/Qwen3-30B-A3B --tensor_model_parallel_size 4 --packing true --max_length 4096 --tuner_type full"
     report = check([f"NPROC_PER_NODE=8 {command} --recompute_granularity full\n"], gpu="A100-80GB", gpus=8).to_dict("en")
-    edits = {one["id"]: one["edits"] for one in report["remedies"]}  # type: ignore[attr-defined]
-    assert any(edit["key"] == "--expert_model_parallel_size" and edit["to"] == "8" for edit in edits["expert_parallel"])
+    remedies: list[dict[str, object]] = report["remedies"]  # type: ignore[assignment]
+    edits: list[dict[str, str]] = next(one["edits"] for one in remedies if one["id"] == "expert_parallel")  # type: ignore[misc]
+    assert {edit["key"]: edit["to"] for edit in edits} == {"--expert_model_parallel_size": "8"}
 
 
 def bench_of(cards: int) -> Bench:
