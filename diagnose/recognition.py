@@ -58,6 +58,8 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     yield _fact("model.total_params", shape.params, witness)
     yield _fact("model.vocab_size", shape.V, witness)
     yield _fact("model.layers", shape.L, witness)
+    if shape.experts:
+        yield _fact("model.experts", shape.experts.count, witness)
     yield _fact("model.hidden_size", shape.h, witness)
 
 

@@ -71,6 +71,8 @@ class Traits:
     views_of_qkv: bool = False  # values stay a view of the one product of queries, keys and values until backward
     pads_qkv: bool = False  # adapters on some of queries, keys and values are padded to the whole projection
     holds_outputs: bool = False  # its loop keeps what the model returned, logits among it, until backward is over
+    fused_layers: bool = False  # norms and gated MLPs keep their 16-bit inputs alone; routing weights multiply inside the experts
+    reference_caches: bool = False  # its reference model makes a KV cache: nobody sets use_cache, and without training it is on
     fused_gelu: bool = False  # torch's fused GELU where transformers writes one out
     recomputes_attention_alone: bool = False  # selective recomputation computes core attention again and keeps all else
     not_reentrant: bool = False  # checkpointing is never reentrant
@@ -100,6 +102,7 @@ class Traits:
     critic: Critic | None = None
     offloads_frozen: bool = False  # reward and reference models wait in host memory and are gathered as they compute
     pads_rounds: bool = False  # every completion is padded to the longest of its round, so that one row alone has padding
+    rounds_of_a_step: bool = False  # a round of rollouts on a rank is the rows of one optimizer step
     samples_on_card: Releases | None = None  # the samples of a round stay on the card of the process that generated them
     syncs_one_by_one: bool = False  # weights go to the engine one parameter at a time; others may make a whole fp32 state dict
     sync_bucket: int | None = None  # bytes of the buffer into which several parameters are packed on their way

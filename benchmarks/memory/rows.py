@@ -154,7 +154,7 @@ def _knobs(settings: dict[str, Any], facts: dict[str, Any], software: dict[str, 
         settings["train.optimizer"] = settings.get("train.optimizer") or settings["train.finetuning"]
         settings["train.finetuning"] = "full"
     method = METHODS.get(framework(software), {}).get(str(facts.get("adapter")))
-    if method and not settings.get("train.finetuning"):
+    if method and settings.get("train.finetuning") in (None, "lora"):
         settings["train.finetuning"] = method
         del facts["adapter"]
     if facts.get("adapter") and not settings.get("train.finetuning"):

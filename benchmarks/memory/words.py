@@ -57,7 +57,13 @@ LINEARS = {
 TUNING_IS_OPTIMIZER = ("badam", "galore", "lomo")
 
 #: Ways of training that the row calls an adapter and the program by the name of the method, by the framework that has them.
-METHODS = {"litgpt": {"adapter": "llama_adapter", "adapter_v2": "llama_adapter_v2"}, "swift": {"lisa": "lisa", "llamapro": "llama_pro"}}
+OF_PEFT = {"prompt": "prompt_tuning", "p_tuning": "p_tuning", "prefix": "prefix_tuning", "oft": "oft"}
+METHODS = {
+    "": OF_PEFT,
+    "pytorch": OF_PEFT,
+    "litgpt": {"adapter": "llama_adapter", "adapter_v2": "llama_adapter_v2"},
+    "swift": {"lisa": "lisa", "llamapro": "llama_pro"},
+}
 
 #: A knob that the row calls unknown -> what it may be, the likeliest first. A knob that is not here refuses the row.
 POSSIBLE: dict[str, tuple[Any, ...]] = {
@@ -139,7 +145,7 @@ FACTS: dict[str, Rule] = {
     "fully_trained": Rule("lora.modules_to_save"),
     "trainable_layers": Rule("train.trainable_layers"),
     "new_blocks": Rule("train.trainable_layers"),
-    "prefix_length": Rule(),
+    "prefix_length": Rule("prompt.tokens"),
     "trainable_params": Rule("model.trainable_params"),
     "total_params": Rule("model.total_params"),
     "lora_kernels": Rule("lora.kernels", minor=True),

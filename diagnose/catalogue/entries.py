@@ -211,8 +211,17 @@ def _glm4v(tower: Mapping[str, Any]) -> int:
     return int(stem + tower["depth"] * block + merger)
 
 
+def _qwen_vl(tower: Mapping[str, Any]) -> int:
+    """A norm before the blocks; queries that attend to the patches, and a matrix behind them (Qwen/Qwen-VL visual.py)."""
+    h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
+    block = _attention(h) + _plain_mlp(h, tower["intermediate_size"]) + 4 * h
+    pool = 2 * tower["tokens_per_image"] * out + h * out + _attention(out) + 4 * out
+    return int(3 * patch * patch * h + tower["num_positions"] * h + 2 * h + tower["depth"] * block + pool + 2 * out + out * out)
+
+
 #: Functions that count the parameters of a vision tower with its projector, by vision.kind.
 TOWERS: dict[str, Callable[[Mapping[str, object]], int]] = {
+    "qwen_vl": _qwen_vl,
     "qwen2_vl": _qwen2_vl,
     "qwen2_5_vl": _qwen2_5_vl,
     "qwen3_vl": _qwen3_vl,

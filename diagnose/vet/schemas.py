@@ -1369,9 +1369,19 @@ class Dequantizes(Row):
 
 
 class Prompt(Row):
-    length: int
-    from_: int = Field(alias="from")
-    scales: bool
+    length: int = 0
+    from_: int = Field(0, alias="from")
+    scales: bool = False
+    virtual: bool = False
+    network: bool = False
+    prefix: bool = False
+
+
+class AdapterKind(Row):
+    params: str
+    down: str = ""
+    remade: str = ""
+    blocks: int = 0
 
 
 class Kept(Row):
@@ -1491,6 +1501,7 @@ class Ledger(Row):
     remakes: str
     adapters: list[str]
     prompts: dict[str, Prompt]
+    adapter_kinds: dict[str, AdapterKind]
     sync_each_batch_ignored: str
     zero_defaults: DeepSpeed
     deepspeed_host: DeepSpeedHost

@@ -16,7 +16,7 @@ from diagnose import catalogue
 from diagnose.budget.model.ledger import Moment
 from diagnose.budget.model.trainable_params import adapter_params
 from diagnose.budget.moments.role_ledgers import ledgers
-from diagnose.catalogue import Model
+from diagnose.catalogue import Model, model_of_config
 from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Witness
 
@@ -47,6 +47,17 @@ MOE = JOB | {
     "parallel.tensor": 4,
     "parallel.expert": 4,
     "parallel.sequence": True,
+}
+#: Small enough to count with PEFT itself.
+SMALL = {
+    "model_type": "llama",
+    "hidden_size": 256,
+    "intermediate_size": 704,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "vocab_size": 512,
 }
 EXPERTS = 48 * 128 * 3 * 2048 * 768
 
@@ -101,13 +112,54 @@ def test_a_quantised_head_is_whole_while_it_makes_the_logits() -> None:
 
 @for_each(
     "kind, rank, targets, published",
-    [("ia3", 0, "k_proj,v_proj,down_proj", 286720), ("vera", 256, "q_proj,v_proj", 129024)],
+    [
+        ("ia3", 0, "k_proj,v_proj,down_proj", 286720),
+        ("vera", 256, "q_proj,v_proj", 129024),
+        ("loha", 32, "q_proj,v_proj", 18350080),
+        ("oft", 32, "q_proj,v_proj", 8171520),
+        ("boft", 8, "q_proj,v_proj", 802816),
+        ("ln_tuning", 8, "", 175104),
+    ],
 )
-def test_scales_that_learn_are_counted_as_peft_counts_them(kind: str, rank: int, targets: str, published: int) -> None:
+def test_other_adapters_are_counted_as_peft_counts_them(kind: str, rank: int, targets: str, published: int) -> None:
     """PEFT's method_comparison on Llama-3.2-3B."""
     model = catalogue.model("meta-llama/Llama-3.2-3B")
     assert model is not None
     assert adapter_params(model, rank, targets, kind) == published
+
+
+@for_each("rank, count", [(8, 512 + 256), (4, 256 + 4 * 32 + 128 + 4 * 24)])
+def test_a_product_of_kronecker_has_low_rank_where_that_is_smaller(rank: int, count: int) -> None:
+    """PEFT 0.21.2 prints the first for a layer of these widths, on queries and values."""
+    model = model_of_config(SMALL)
+    assert adapter_params(model, rank, "q_proj,v_proj", "lokr") == count
+
+
+@for_each("method, tokens, published", [("prompt_tuning", 200, 614400), ("p_tuning", 20, 28382208), ("prefix_tuning", 200, 11468800)])
+def test_prompts_are_counted_as_peft_counts_them(method: str, tokens: int, published: int) -> None:
+    known = book(JOB, model="meta-llama/Llama-3.2-3B", train__finetuning=method, prompt__tokens=tokens, lora__dtype="fp32")
+    assert moment(known, "optimizer_step").only("moments").bytes == 8 * published
+
+
+def test_virtual_tokens_lengthen_every_row_and_a_prefix_none() -> None:
+    plain, prompt, prefix = (
+        book(JOB, train__finetuning=method, prompt__tokens=48, train__gradient_checkpointing="disabled")
+        for method in ("lora", "prompt_tuning", "prefix_tuning")
+    )
+    rows = {
+        name: moment(each, "loss_call").only("logits_16").bytes for name, each in (("plain", plain), ("prompt", prompt), ("prefix", prefix))
+    }
+    assert rows["prefix"] == rows["plain"] and rows["prompt"] == rows["plain"] * (4096 + 48) // 4096
+    assert moment(prefix, "loss_call").only("prefix_values").bytes == 32 * 48 * (4 * 4096 + 12 * 1024)
+
+
+@for_each("kind, elements", [("loha", 4096 * (4096 + 1024)), ("lokr", 4096 * (4096 + 1024)), ("oft", 2 * 4 * 4096 * 32)])
+def test_weights_that_adapters_make_are_kept_by_every_layer(kind: str, elements: int) -> None:
+    """As saved by PEFT 0.21.2: in fp32 where nothing casts, under autocast in 16 bits."""
+    given = {"lora__block": 32, "train__finetuning": "oft"} if kind == "oft" else {"lora__kind": kind, "train__finetuning": "lora"}
+    known = book(JOB, lora__targets="q_proj,v_proj", train__gradient_checkpointing="disabled", **given)
+    assert moment(known, "loss_call").only("remade_weights").bytes == 2 * 32 * elements
+    assert moment(known.changed({"train.precision": "pure_bf16"}), "loss_call").only("remade_weights").bytes == 4 * 32 * elements
 
 
 def test_bitsandbytes_quantises_a_vision_tower_unless_told_otherwise() -> None:
@@ -261,3 +313,65 @@ def test_the_published_facts_are_read(capsys: pytest.CaptureFixture[str]) -> Non
 def test_images_that_nobody_counted_are_modelled() -> None:
     fields = {**FACT, "model": "Qwen/Qwen2.5-VL-7B-Instruct", "unknown": ["data.image_pixels", "data.images_per_sample"]}
     assert [each.count("data.image_pixels") for each in read(fields).books] == [4096 * 784, None]
+
+
+def test_megatron_layers_keep_the_inputs_of_fused_norms_and_activations() -> None:
+    """TransformerEngine keeps a norm's 16-bit input and output; SwiGLUFunction the product of linear_fc1 alone."""
+    dense = MOE | {
+        "model": "Qwen/Qwen3-8B",
+        "parallel.expert": None,
+        "train.micro_batch_size": 1,
+        "train.gradient_checkpointing": "selective",
+    }
+    kept = next(term for term in moment(book(dense), "loss_call").terms if term.key == "layers")
+    h, q, k, f, tokens = 4096, 4096, 1024, 12288, 4096 // 4
+    assert kept.size.bytes == 36 * (8 * h + 4 * q + 4 * k + 2 * q + 2 * k + 6 * f) * tokens
+
+
+def test_the_fused_loss_of_megatron_copies_the_softmax_in_backward() -> None:
+    logits = [term for term in moment(book(MOE), "loss_backward").terms if term.group == "logits"]
+    assert sum(term.size.bytes for term in logits) == 10 * 4096 * (151936 // 4)
+    assert sum(term.size.low for term in logits) == 6 * 4096 * (151936 // 4)
+
+
+def test_adapters_of_megatron_have_fp32_gradients() -> None:
+    adapted = moment(book(MOE, train__finetuning="lora", lora__targets="q_proj,v_proj", parallel__expert=1), "optimizer_step")
+    whole = 16 * (2048 + 4096 + 2048 + 512) * 48
+    assert adapted.only("gradients").bytes == 4 * whole // 4
+
+
+@for_each("first, last, layers", [(25, 0, 25), (0, 30, 30), (20, 20, 20), (0, 0, 24)])
+def test_the_largest_pipeline_stage_is_the_one_that_is_set(first: int, last: int, layers: int) -> None:
+    """decoder_first_pipeline_num_layers, decoder_last_pipeline_num_layers: the others share the rest."""
+    pipelined = book(
+        MOE,
+        parallel__pipeline=2 if first + last != 40 else 3,
+        parallel__world=24,
+        parallel__first_layers=first or None,
+        parallel__last_layers=last or None,
+    )
+    kept = next(term for term in moment(pipelined, "forward_end").terms if term.key == "checkpoints")
+    assert kept.size.bytes == 2 * 2048 * layers * 1024
+
+
+def test_a_reference_model_makes_a_cache_where_nobody_switches_it_off() -> None:
+    """ColossalChat calls ref_model.eval() and leaves use_cache on: keys and values of all layers while it scores."""
+    pairs = JOB | {
+        "train.framework": "colossalai",
+        "train.stage": "dpo",
+        "train.finetuning": "full",
+        "train.ref_model": "copy",
+        "version.transformers": "4.39.3",
+    }
+    assert moment(book(pairs), "reference_forward").only("reference_cache").bytes == 2 * 2 * 32 * 1024 * 2 * 4096
+    assert not moment(book(pairs | {"train.framework": "trl"}), "reference_forward").only("reference_cache").bytes
+
+
+def test_no_more_rollouts_are_scored_than_a_step_has_rows() -> None:
+    """TRL's PPO scores at most local_rollout_forward_batch_size of the micro batches of a step."""
+    rollouts = JOB | {"train.stage": "ppo", "train.gradient_accumulation": 2, "rollout.logprob_batch": 64, "rollout.completion_len": 512}
+    reference = next(
+        ledger for ledger in ledgers(book(rollouts | {"train.ref_model": "copy", "train.finetuning": "full"})) if ledger.role == "reference"
+    )
+    made = max(term.size.bytes for each in reference.moments for term in each.terms if term.group == "logits")
+    assert made == 8 * 2 * 4096 * 128256

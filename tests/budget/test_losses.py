@@ -61,7 +61,7 @@ def per_logit(moment: str, **changes: Any) -> float:
         ("rm", {"version__trl": "0.20.0"}, 0, 0),
         ("rm", {"train__framework": "llamafactory"}, 6, 0),
         ("kto", {"train__framework": "llamafactory", "version__llamafactory": "0.9.4"}, 14, 12),
-        ("sft", {"train__framework": "megatron", "train__precision": "bf16"}, 6, 6),
+        ("sft", {"train__framework": "megatron", "train__precision": "bf16"}, 6, 10),
         ("gkd", {}, 40, 32),
     ],
 )

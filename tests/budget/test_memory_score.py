@@ -111,7 +111,7 @@ def test_a_method_that_the_row_calls_an_adapter(framework: str, adapter: str, kn
 @for_each(
     "entry, reason",
     [
-        (row(fact_adapter="boft"), "boft"),
+        (row(fact_adapter="bone"), "bone"),
         (row(train__optimizer="never_heard_of"), "never_heard_of"),
         (row(model__quantization="aqlm2"), "aqlm2"),
         (row(fact_engine="an_engine"), "an_engine"),

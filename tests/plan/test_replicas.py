@@ -47,6 +47,23 @@ def test_cards_are_shared_evenly() -> None:
     assert beyond_cards("parallel.context", 8, bench_of(4))
 
 
+def test_experts_are_divided_among_what_their_tensor_degree_and_the_pipeline_leave() -> None:
+    """Megatron-LM core/parallel_state.py: the ranks are a multiple of expert tensor, expert and pipeline degree."""
+    facts = {"parallel__world": "8", "parallel__tensor": "4", "parallel__pipeline": "2", "model__experts": "128"}
+    assert not beyond_cards("parallel.expert", 4, bench_with(parallel__expert_tensor="1", **facts))
+    assert beyond_cards("parallel.expert", 8, bench_with(parallel__expert_tensor="1", **facts))
+    assert beyond_cards("parallel.expert", 2, bench_with(**facts))  # experts are divided like the rest
+    assert beyond_cards("parallel.expert", 8, bench_with(parallel__world="8", model__experts="60"))
+
+
+def test_wider_expert_parallelism_is_what_a_mixture_of_experts_is_told() -> None:
+    command = "megatron sft --model Qwen/Qwen3-30B-A3B --tensor_model_parallel_size 4 --packing true --max_length 4096 --tuner_type full"
+    report = check([f"NPROC_PER_NODE=8 {command} --recompute_granularity full\n"], gpu="A100-80GB", gpus=8).to_dict("en")
+    remedies: list[dict[str, object]] = report["remedies"]  # type: ignore[assignment]
+    edits: list[dict[str, str]] = next(one["edits"] for one in remedies if one["id"] == "expert_parallel")  # type: ignore[misc]
+    assert {edit["key"]: edit["to"] for edit in edits} == {"--expert_model_parallel_size": "8"}
+
+
 def bench_of(cards: int) -> Bench:
     """A job on so many cards, of which nothing else is known."""
     return bench_with(parallel__world=str(cards))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.python.script_calls import (
     EMBEDDERS,
+    PEFT_CONFIGS,
     PREFIXED,
     callee_name,
     deferred_call,
@@ -53,7 +54,7 @@ class Reader(LeafCollector):
                 self._read_load(call, models.loads, args_classes)
             elif name in EMBEDDERS and not models.loads:
                 self._read_embedder(call, EMBEDDERS[name])
-            elif name in PREFIXED:
+            elif name in PREFIXED | PEFT_CONFIGS:
                 self._read_prefixed_call(call, name)
             elif name in PARSERS | _FILE_METHODS:
                 self._read_parser(call, args_classes)
@@ -129,8 +130,9 @@ class Reader(LeafCollector):
         switch = self._names.switch(call)
         if switch is not None and not switch.option and scalar_text(switch.node) == "False":
             return
-        self._add_keywords(call, f"{name}.")
-        self._add_call(call, name, switch=switch)
+        key, text = ("PeftConfig", name) if name in PEFT_CONFIGS else (name, "true")
+        self._add_keywords(call, f"{key}.")
+        self._add_call(call, key, switch=switch, text=text)
 
     def _read_load(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
         """A `from_pretrained`: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""

@@ -21,6 +21,11 @@ PREFIXED |= {"MultipleNegativesRankingLoss", "MultipleNegativesSymmetricRankingL
 PREFIXED |= {"CachedMultipleNegativesRankingLoss", "CachedMultipleNegativesSymmetricRankingLoss"}
 PREFIXED |= {"CachedGISTEmbedLoss", "MegaBatchMarginLoss"}
 PREFIXED |= {"DeepSpeedStrategy", "FSDPStrategy", "DDPStrategy", "ModelParallelStrategy", "BitsandbytesPrecision"}
+#: PEFT's configurations beside LoraConfig: their keywords become keys of PeftConfig, whose value is the class.
+PEFT_CONFIGS = frozenset(
+    {"AdaLoraConfig", "IA3Config", "VeraConfig", "LoHaConfig", "LoKrConfig", "OFTConfig", "BOFTConfig", "LNTuningConfig"}
+)
+PEFT_CONFIGS |= {"PromptTuningConfig", "PromptEncoderConfig", "PrefixTuningConfig"}
 #: Models of sentence-transformers, and the loader of transformers that each of them uses.
 EMBEDDERS = {"SentenceTransformer": "AutoModel", "CrossEncoder": "AutoModelForSequenceClassification"}
 #: How transformers names a model with a head: LlamaForCausalLM, Qwen2VLForConditionalGeneration.

@@ -150,13 +150,15 @@ class LeafCollector:
         position = self._positions[key]
         self.script.leaves[position] = self.script.leaves[position]._replace(text=None, shape="unsure", items=())
 
-    def _add_call(self, call: ast.Call, key: str, *, call_inside: bool = False, switch: Resolution | None = None) -> None:
+    def _add_call(
+        self, call: ast.Call, key: str, *, call_inside: bool = False, switch: Resolution | None = None, text: str = "true"
+    ) -> None:
         """Add the call itself, to which an edit can add a keyword. `switch` is the script's own boolean that it depends on."""
         start, end = self._span(call)
         line, column = self._place(start)
         if call_inside:
             start, end = min(self._span(call.func)[1] + 1, end - 1), end - 1
-        text, option = (scalar_text(switch.node) or "true", switch.option) if switch is not None else ("true", "")
+        text, option = (scalar_text(switch.node) or text, switch.option) if switch is not None else (text, "")
         self._add_leaf(Leaf(key, text, self.text[start:end], start, end, line, column, "map", option=option))
 
     def _environ_leaf(self, key: str, node: ast.expr) -> Leaf:

@@ -9,6 +9,7 @@ from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
+from diagnose.traits import traits_of
 
 
 class Batch(NamedTuple):
@@ -26,7 +27,7 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
     evaluation."""
     names = ("train.micro_batch_size",) if role.trained else ("rollout.micro_batch", "rollout.logprob_batch", "train.micro_batch_size")
     names = ("eval.batch_size",) if role.predicts else names
-    rows = next((count for name in names if (count := book.count(name))), None)
+    rows = next((count for name in names if (count := rows_at_once(book, name))), None)
     length, completion, solved = _row_length(book, stage)
     if role.model is not None and role.model.source is not None:
         return _encoder_decoder_batch(book, role.model, role.model.source, rows, length)
@@ -45,6 +46,11 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
         letters |= {"b": rows, "B": texts}
     if length is not None:
         letters["s"] = length
+    virtual = book.count("prompt.tokens") if table()["prompts"].get(book.word("train.finetuning") or "") else None
+    if virtual:
+        letters["n_p"] = virtual
+    if virtual and length is not None and table()["prompts"][book.word("train.finetuning") or ""].get("virtual"):
+        letters["s"] = length = length + virtual
     if completion is not None:
         letters["G"] = completion
     if rows is not None and length is not None:
@@ -52,6 +58,15 @@ def batch(book: FactBook, role: Role, stage: str) -> Batch:
         parallel = max(1, book.count("parallel.context") or 1)
         letters["T"] = -(-min(tokens, budget or tokens) // parallel)
     return Batch(letters, solved, tuple(unknown))
+
+
+def rows_at_once(book: FactBook, name: str) -> int | None:
+    """The rows that the knob `name` lets into a forward pass. Where a round of rollouts is one step's rows (TRL ppo_trainer.py
+    local_batch_size), no more are there to be scored."""
+    rows, micro, steps = book.count(name), book.count("train.micro_batch_size"), book.count("train.gradient_accumulation")
+    if name == "rollout.logprob_batch" and rows and micro and steps and traits_of(book.word("train.framework")).rounds_of_a_step:
+        return min(rows, micro * steps)
+    return rows
 
 
 #: Pixels of a position of the latent: VAEs of images shrink each side to an eighth.

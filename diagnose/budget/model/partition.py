@@ -13,13 +13,13 @@ IMBALANCE = 2
 def letters(model: Model, shards: Sharding) -> dict[str, Number]:
     """The dimensions that one card computes with: tensor parallelism divides widths, pipeline parallelism layers. Sequence parallelism
     divides tokens instead (T of the layers), so that the layers' widths count in full."""
-    t, pp = shards.tensor, shards.pipeline
+    t = shards.tensor
     inner = 1 if shards.sequence else t
     values: dict[str, Number] = {
         "h": model.h,
         "V": -(-model.V // t),
         "f": -(-model.widest // inner),
-        "L": -(-model.L // pp),
+        "L": shards.stage_layers(model.L),
         "a": model.a if shards.sequence and model.latent else -(-model.a // t),
         "q": -(-model.q // inner),
         "k": -(-model.k // inner),
@@ -64,8 +64,9 @@ def params_on_card(model: Model | None, params: int, shards: Sharding) -> int:
     body, apart = params - ends, 0
     if model is not None and model.experts is not None and shards.parts_experts and shards.whole_weights:
         apart = min(body, model.moe_layers * model.experts.count * model.experts.expert_params(model.h))
-    own = -(-apart // (shards.expert_ranks * shards.pipeline))
-    return -(-(body - apart) // shards.model_parallel) + own + -(-largest // shards.tensor)
+    stage, layers = (shards.stage_layers(model.L), model.L) if model is not None and any(shards.ends) else (1, shards.pipeline)
+    own = -(-apart * stage // (shards.expert_ranks * layers))
+    return -(-(body - apart) * stage // (shards.tensor * layers)) + own + -(-largest // shards.tensor)
 
 
 def state_ranks(model: Model | None, params: int, shards: Sharding) -> Number | None:

@@ -100,7 +100,7 @@ def setup(facts: FactBook, role: Role) -> Setup:
         loss=_loss(book, framework, stage, model, shards),
         checkpointing=book.word("train.gradient_checkpointing") or "disabled",
         attention=book.word("model.attention") or "sdpa",
-        fused=book.word("train.loss_kernel") == "liger",
+        fused=book.word("train.loss_kernel") == "liger" or traits_of(framework).fused_layers,
         values=_letters(model, shards, widths, learnt, rows),
         unknown=tuple(
             dict.fromkeys([*without_shape, *shards.unknown, *widths.unknown, *learnt.unknown, *rows.unknown, *_presumed_facts(book, role)])
@@ -161,6 +161,8 @@ def _adapter_letters(model: Model | None, shards: Sharding, learnt: Trainable) -
     values: dict[str, Number] = {"r": learnt.rank, "P_s": -(-learnt.saved // shards.model_parallel)}
     if model is not None and learnt.kind == "dora":
         values["P_w"] = -(-wrapped_params(model, learnt.names) // shards.tensor)
+    if learnt.remade:
+        values["P_a"] = -(-learnt.remade // shards.tensor)
     if model is not None and frozen_leading_layers(learnt.kind):
         values["L_p"] = max(0, model.L - frozen_leading_layers(learnt.kind))
     return values

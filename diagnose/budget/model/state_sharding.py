@@ -19,7 +19,8 @@ CARDS_OF_A_NODE = 8
 
 class Sharding(NamedTuple):
     """How one role is divided. `ranks`: data parallel ranks (None: unknown); `group`: those among which states are divided, fewer where the
-    model is sharded within a node only; `expert_tensor`: tensor parallel degree of experts (None: as the rest); `second`: those among which
+    model is sharded within a node only; `ends`: layers of the first and of the last pipeline stage, where they are set (0: as the others);
+    `expert_tensor`: tensor parallel degree of experts (None: as the rest); `second`: those among which
     ZeRO++ divides its second copy of the weights; `sequence`: tensor parallel ranks also divide the tokens between layers; `hands_on`:
     DeepSpeed gets its configuration unchanged, so that its own defaults hold (an HF integration may fill bucket sizes from h)."""
 
@@ -28,6 +29,7 @@ class Sharding(NamedTuple):
     cards: int
     tensor: int = 1
     pipeline: int = 1
+    ends: tuple[int, int] = (0, 0)
     context: int = 1
     expert: int = 1
     expert_tensor: int | None = None
@@ -42,6 +44,12 @@ class Sharding(NamedTuple):
     @property
     def model_parallel(self) -> int:
         return self.tensor * self.pipeline
+
+    def stage_layers(self, layers: int) -> int:
+        """Layers of the largest pipeline stage: those between the ends share what these leave."""
+        between = self.pipeline - sum(count > 0 for count in self.ends)
+        shared = -(-max(0, layers - sum(self.ends)) // between) if between else 0
+        return min(layers, max(*self.ends, shared))
 
     @property
     def parted(self) -> bool:
@@ -82,7 +90,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
     if scheme in ("single", "ddp") and (over := _spread_over(book)) is not None:
         return Sharding("single", 1, 1, pipeline=over) if over else Sharding("single", None, 1, unknown=("hardware.count",))
     if unsaid := _missing_fact(book, scheme, cards):
-        return Sharding("fsdp", None, cards or 1, tensor, pipeline, context, expert, unknown=(unsaid,))
+        return Sharding("fsdp", None, cards or 1, tensor, pipeline, context=context, expert=expert, unknown=(unsaid,))
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:
         ranks = 1
@@ -94,6 +102,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         cards=cards or 1,
         tensor=tensor,
         pipeline=pipeline,
+        ends=(book.count("parallel.first_layers") or 0, book.count("parallel.last_layers") or 0) if pipeline > 1 else (0, 0),
         context=context,
         expert=expert,
         expert_tensor=book.count("parallel.expert_tensor"),

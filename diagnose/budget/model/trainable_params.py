@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diagnose import rule_files
+from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
@@ -26,7 +27,8 @@ class Trainable:
     """`params`: parameters of the base model; `count`: trained ones (under LoRA those of the adapters); None: unknown.
 
     `saved`: the part of `count` in modules trained whole beside adapters. `kind`: which adapters; `names`: linears of a layer that carry
-    one; `inputs`: how many of these read the hidden state, the attention output, the MLP product. `lora`: the base is frozen.
+    one; `inputs`: how many of these read the hidden state, the attention output, the MLP product; `remade`: elements that they make of a
+    layer's weights in every forward. `lora`: the base is frozen.
     """
 
     params: int | None
@@ -39,6 +41,7 @@ class Trainable:
     unknown: tuple[str, ...] = ()
     kind: str = ""
     names: tuple[str, ...] = ()
+    remade: int = 0
 
 
 def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
@@ -52,7 +55,7 @@ def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
     printed = book.count("model.trainable_params") if role.policy else None
     method = tuning(book, params) or ""
     if method in table()["prompts"]:
-        count = printed or (prompt_params(model, method) if model is not None else None)
+        count = printed or (prompt_params(model, method, book) if model is not None else None)
         return Trainable(params, count, True, kind=method)
     if method in table()["adapters"]:
         return _adapters(book, model, params, printed)
@@ -106,17 +109,24 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     targets = book.word("lora.targets") or ""
     small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
     saved = saved_params(model, book.word("lora.modules_to_save") or "") if model is not None else 0
-    kind, names = book.word("lora.kind") or "lora", wrapped_linears(targets)
+    kind, names, block = book.word("lora.kind") or "lora", wrapped_linears(targets), book.count("lora.block")
+    if book.word("train.finetuning") == "oft" and kind == "lora":
+        kind = "oft"
+    if kind == "ln_tuning":
+        names = ()
+    if kind == "oft" and rank is None:
+        block = block or table()["adapter_kinds"][kind]["blocks"]
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
         apart = traits_of(book.word("train.framework")).pads_qkv
-        count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart)
+        count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart, block=block)
         count += saved
     if count is None and (network := rule_files.table("denoiser_layers").get(book.word("model.denoiser") or "")):
         count = (rank or DEFAULT_RANK) * network["adapter"]
-    unknown = () if rank is not None or small else ("lora.rank",)
+    unknown = () if rank is not None or small or block or kind in ("ia3", "boft", "ln_tuning") else ("lora.rank",)
+    remade = remade_params(model, rank or DEFAULT_RANK, targets, kind, block) if model is not None else 0
     dropout = (book.ratio("lora.dropout") or 0) > 0
-    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _count_inputs(names), unknown, kind, names)
+    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _count_inputs(names), unknown, kind, names, remade)
 
 
 def saved_params(model: Model, names: str) -> int:
@@ -171,23 +181,53 @@ def _count_inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
     return sum(name in names for name in ("q", "k", "v", "gate", "up")), int("o" in names), int("down" in names)
 
 
-def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False) -> int:
-    """Parameters of adapters of one rank: rank*(in + out) over the wrapped linears of all layers, every expert's included. DoRA adds a
-    magnitude per output (PEFT tuners/lora/dora.py), AdaLoRA a singular value per rank (tuners/adalora/layer.py). `apart`: a fused linear
-    has an adapter for each of its parts. IA3 has a factor per output, of down_proj per input (tuners/ia3/layer.py); VeRA one per output
-    and per rank, its matrices are frozen (tuners/vera/layer.py)."""
+def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False, block: int | None = None) -> int:
+    """Parameters of adapters of one kind and rank over the wrapped linears of all layers, every expert's included. `apart`: a fused linear
+    has an adapter for each of its parts; `block`: the side of an orthogonal adapter's blocks."""
+    if kind == "ln_tuning":
+        return model.norm_params * (model.L * model.norms + 1)
+    wrapped = _wrapped(model, targets, apart=apart)
+    return sum(count * _of_linear(kind, rank, block, name, wide, out) for name, wide, out, count in wrapped)
+
+
+def remade_params(model: Model, rank: int, targets: str, kind: str, block: int | None) -> int:
+    """Elements that adapters of a kind make of the weights of one layer in every forward and keep for backward."""
+    remade, side = table()["adapter_kinds"].get(kind, {}).get("remade"), _block(kind, block)
+    if remade is None:
+        return 0
+    made, elements = formula(remade), 0
+    for _, wide, out, count in _wrapped(model, targets, apart=False):
+        elements += count * int(made.evaluate({"i": wide, "o": out, "n": side or wide // max(rank, 1)}))  # type: ignore[arg-type]
+    return elements // model.L
+
+
+def _wrapped(model: Model, targets: str, *, apart: bool) -> list[tuple[str, int, int, int]]:
+    """The linears that the targets wrap; a fused one is one unless its parts have adapters of their own."""
     names = (*_LINEARS, *_SHARED, OF_THE_LAYER) if every_linear(targets) else _linears_by_name(targets)
     linears = [linear for linear in _linears(model) if linear[0] in names]
-    shapes = [(wide, out, count) for _, wide, out, count in (linears if apart else _fuse_linears(model, linears))]
-    outputs = sum(out * count for _, out, count in shapes)
-    if kind == "ia3":
-        return sum(
-            (wide if name == "down" else out) * count for name, wide, out, count in (linears if apart else _fuse_linears(model, linears))
-        )
-    if kind == "vera":
-        return outputs + rank * sum(count for _, _, count in shapes)
-    beside = {"dora": outputs, "adalora": rank * sum(count for _, _, count in shapes)}
-    return rank * sum((wide + out) * count for wide, out, count in shapes) + beside.get(kind, 0)
+    return linears if apart else _fuse_linears(model, linears)
+
+
+def _block(kind: str, block: int | None) -> int | None:
+    """The side of an orthogonal adapter's blocks; None where their number is set instead (the rank)."""
+    return block or (table()["adapter_kinds"][kind].get("blocks") if kind == "boft" else None)
+
+
+def _of_linear(kind: str, rank: int, block: int | None, name: str, wide: int, out: int) -> int:
+    """What an adapter trains of one linear of `wide` inputs and `out` outputs."""
+    entry = table()["adapter_kinds"][kind]
+    if entry["params"] == "kronecker":
+        (rows, other_rows), (columns, other_columns) = _factors(out), _factors(wide)
+        whole = other_rows * other_columns
+        return rows * columns + (rank * (other_rows + other_columns) if rank < max(other_rows, other_columns) / 2 else whole)
+    symbols = entry.get("down", entry["params"]) if name == "down" else entry["params"]
+    return int(formula(symbols).evaluate({"i": wide, "o": out, "r": rank, "n": _block(kind, block) or wide // max(rank, 1)}))  # type: ignore[arg-type]
+
+
+def _factors(number: int) -> tuple[int, int]:
+    """The smaller and the larger of the two factors nearest to each other (PEFT tuners/lokr/layer.py factorization)."""
+    small = next(each for each in range(int(number**0.5), 0, -1) if number % each == 0)
+    return small, number // small
 
 
 def expert_adapters(model: Model, learnt: Trainable) -> int:
@@ -208,10 +248,17 @@ def _fuse_linears(model: Model, linears: list[tuple[str, int, int, int]]) -> lis
     return linears
 
 
-def prompt_params(model: Model, method: str) -> int:
-    """Parameters of LLaMA-Adapter: a prompt of `length` rows and a gate per head in layers from `from` on; in version 2 also a scale and a
-    bias per output of every linear, and the norms."""
+def prompt_params(model: Model, method: str, book: FactBook) -> int | None:
+    """Parameters of a prompt. LLaMA-Adapter: `length` rows and a gate per head in layers from `from` on; in version 2 also a scale and a
+    bias per output of every linear, and the norms. PEFT's: rows of the hidden width, with the network that makes them, or of keys and
+    values in every layer; None where their number is unknown."""
     entry = table()["prompts"][method]
+    if "length" not in entry:
+        tokens, width = book.count("prompt.tokens"), book.count("prompt.width") or model.h
+        if not tokens:
+            return None
+        network = model.h * width + width + width * width + width + width * model.h + model.h if entry.get("network") else 0
+        return tokens * (2 * model.L * model.k if entry.get("prefix") else model.h) + network
     count = max(0, model.L - entry["from"]) * (entry["length"] * model.h + model.a)
     if entry["scales"]:
         outputs = model.q + 2 * model.k + model.h + (2 if model.gated else 1) * model.f + model.h
@@ -223,7 +270,7 @@ def prompt_params(model: Model, method: str) -> int:
 def frozen_leading_layers(kind: str) -> int:
     """Leading layers that keep nothing for backward, since nothing in or before them is trained (LLaMA-Adapter); else 0."""
     entry = table()["prompts"].get(kind)
-    return 0 if entry is None or entry["scales"] else int(entry["from"])
+    return 0 if entry is None or entry.get("scales") else int(entry.get("from", 0))
 
 
 def wrapped_params(model: Model, names: tuple[str, ...]) -> int:

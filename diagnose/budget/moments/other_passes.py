@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from diagnose.budget.model.batch_shape import rows_at_once
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
@@ -52,7 +53,9 @@ def weight_sync(job: Setup, resident: list[Term]) -> list[Moment]:
     if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
         return []
     if job.trainable.lora:
-        whole_copy = job.term("sync_whole", "comm_buffers", "2*P", source="gathered for the engine")
+        parts, layers = job.book.count("rollout.sync_batches"), job.values.get("L")
+        some = f"max(2*P_layer*{-(-layers // parts)}, 2*2*V*h)" if parts and isinstance(layers, int) and job.knows("P_layer") else "2*P"
+        whole_copy = job.term("sync_whole", "comm_buffers", some, source="gathered for the engine")
     else:
         high = f"2*V*h + {job.traits.sync_bucket}" if job.traits.sync_bucket else ""
         if not high and job.sharding.scheme == "fsdp" and not job.traits.syncs_one_by_one:
@@ -138,7 +141,7 @@ def evaluating_ranks(job: Setup) -> dict[str, Number]:
 
 def job_for_scoring(job: Setup) -> Setup | None:
     """The job with the rows of a forward pass that only scores rollouts; None where it has no batch of its own."""
-    rows, length = job.book.count(scoring_rows(job.book)), job.values.get("s")
+    rows, length = rows_at_once(job.book, scoring_rows(job.book)), job.values.get("s")
     if rows is None or not isinstance(length, int) or job.stage not in table()["rollouts"]:
         return None
     return replace(job, values={**job.values, "b": rows, "B": rows, "T": -(-rows * length // job.sharding.context)})

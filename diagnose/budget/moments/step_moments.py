@@ -61,7 +61,7 @@ def training_moments(job: Setup) -> list[Moment]:
     compares = job.reference in ("copy", "adapter", "offload") or job.loss.always
     if compares and job.loss.beside and job.knows("T") and not logits.fused_kernel(job):
         after_loss = [*logits.block_terms(job, job.loss.kept), *_reference_logits(logits.block_terms(job, job.loss.beside))]
-        step.append(Moment("reference_forward", (*forward, *after_loss)))
+        step.append(Moment("reference_forward", (*forward, *after_loss, *kv_cache.of_reference(job))))
     if job.stage in table()["rollouts"] and job.role.policy:
         step.append(Moment("generate", tuple(other_passes.generating(job))))
         step += other_passes.scoring_pass(job, live)

@@ -206,6 +206,7 @@ def _stored_terms(job: Setup) -> list[Term]:
     )
     layer_terms += [*encoder_decoder.cross_attention(job, "L"), *encoder_decoder.relative_positions(job, "L")]
     beside = [*shared_mask(job), *autocast_copies(job), *adapters_cast(job), *dora.weights(job, "L")]
+    beside += [*adapter_inputs.remade_weights(job, "L"), *adapter_inputs.prefix_values(job)]
     return [*beside, *layer_terms, *uneven_layers.layer_embeddings(job), *unfused_scores(job), *weight_terms.dequantized_in_all_layers(job)]
 
 
@@ -294,6 +295,7 @@ def _recomputed_terms(job: Setup) -> list[Term]:
         *unfused_scores(job, f"{saves} + {decoder.transient} - ({decoder.before_mlp})"),
     ]
     terms += [*encoder_decoder.cross_attention(job, ""), *encoder_decoder.relative_positions(job, "")]
+    terms += adapter_inputs.remade_weights(job, "")
     terms += [*weight_terms.dequantized_in_layer(job), *dora.weights(job, ""), *dora.norm_transient(job, f"({decoder.transient})*T")]
     if decoder.sparse:
         terms += adapted_experts(job, "1")

@@ -9,7 +9,8 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import dora
 from diagnose.budget.terms.expert_activations import adapts_experts, has_shared_expert, merged_experts
-from diagnose.budget.terms.layer_mode import Mode, adapter_copies
+from diagnose.budget.terms.layer_mode import Mode, adapter_copies, runs_autocast
+from diagnose.budget.terms.weight_terms import adapter_width
 from diagnose.catalogue import Model
 from diagnose.units import Version
 
@@ -157,6 +158,8 @@ def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
     entry = _prompt_entry(job)
     if entry is None:
         return []
+    if "scales" not in entry:
+        return []
     linears = f"{how.each}*(q + 2*k + 2*h + {2 if job.model is None or job.model.gated else 1}*f)"
     return [f"{how.each}*q", *([linears] if entry["scales"] else [])]
 
@@ -164,9 +167,27 @@ def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
 def has_learned_scales(job: Setup) -> bool:
     """Whether linears have a learned scale and bias, and norms learn (LLaMA-Adapter v2)."""
     entry = _prompt_entry(job)
-    return entry is not None and bool(entry["scales"])
+    return entry is not None and bool(entry.get("scales"))
 
 
 def _prompt_entry(job: Setup) -> Mapping[str, int] | None:
     entry: Mapping[str, int] | None = table()["prompts"].get(job.trainable.kind)
     return entry
+
+
+def remade_weights(job: Setup, count: str) -> list[Term]:
+    """What other kinds of adapters make of the weights of `count` layers ("": one) and keep for backward: LoHa and LoKr the update as a
+    whole matrix, OFT and BOFT what they rotate with (rules/ledger.yaml, adapter_kinds), of which autocast keeps a 16-bit copy."""
+    if not job.role.trained or not job.knows("P_a"):
+        return []
+    width = 4 if adapter_width(job) == 4 and not runs_autocast(job) and not job.sharding.zero else 2
+    source = f"PEFT tuners/{job.trainable.kind}/layer.py forward"
+    return [job.term("remade_weights", "weights", f"{count}*{width}*P_a" if count else f"{width}*P_a", source=source)]
+
+
+def prefix_values(job: Setup) -> list[Term]:
+    """Keys and values of a learned prefix in every layer, 4*q + 12*k bytes per row and token: repeated for the heads, in the precision of
+    the prompt, and cast (PEFT peft_model.py get_prompt)."""
+    if job.trainable.kind != "prefix_tuning" or not job.knows("L", "B", "q", "k", "n_p"):
+        return []
+    return [job.term("prefix_values", "activations", "L*B*n_p*(4*q + 12*k)", source="PEFT peft_model.py get_prompt")]

@@ -97,7 +97,8 @@ def _norms(job: Setup, how: Mode) -> str:
     if how.lora and not adapter_inputs.has_learned_scales(
         job
     ):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
-        return f"{count * frozen_norm(model, how)}*h"
+        learns = 2 if job.trainable.kind == "ln_tuning" and not how.fused else 0  # the product that its scale multiplies
+        return f"{count * (frozen_norm(model, how) + learns)}*h"
     inputs = 0 if how.lora else adapter_inputs.count_inputs(model)
     if how.each == 4:
         return f"{count * 8 + 4 * inputs}*h"
@@ -145,7 +146,7 @@ def _attention(job: Setup, how: Mode) -> str:
         query += how.attended
     parts = [f"{query}*q", f"{key}*k" if key else "", *_kept_views(job, how)]
     if job.model and job.model.qk_norm != "none":
-        norm = 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
+        norm = 2 if job.traits.fused_layers else 4 if how.lora else 8 if how.each == 4 or job.model.norm_kind == "rms_wide" else 6
         parts.append(f"{norm}*q + {norm}*k")
     if job.model and job.model.gated_attention:  # the gate and its sigmoid
         parts.append(f"{2 * how.each}*q")
@@ -189,6 +190,8 @@ def _copies(job: Setup) -> tuple[int, int]:
     release = job.book.version("version.transformers")
     if job.attention in GROUPED:
         return 4, 4
+    if job.trainable.kind == "prefix_tuning":  # its tokens come with a mask
+        return 8, 0
     if broadcasts_keys(job):
         return 4, 4
     single = (

@@ -16,6 +16,8 @@ def experts(job: Setup, how: Mode) -> str:
     adapted = adapts_experts(job)
     routed = 4 * width if not how.lora or adapted else 3 * width
     permuted = 2 * width if not how.lora or adapted else width
+    if job.traits.fused_layers:  # the activation is made again, and routing weights multiply it: what experts give is not kept
+        routed, permuted = routed - width, permuted - width
     router = ["4*E", "32*k_e"]
     if adapted and merged_experts(job):  # the router's adapter is part of its weight; the shared expert carries none
         router, product = [*router, f"{4 if moe and moe.router_fp32 and not how.own else width}*h"], 0
@@ -32,10 +34,15 @@ def backward_transient(job: Setup, how: Mode) -> str:
     """The peak that backward of a sparse layer adds to what the layer saved, the largest of three: the routing weights' gradient, computed
     from the experts' outputs; frozen experts recomputed while the permuted tokens are still there; the products inside the experts, when
     their outputs are free. Where experts work one after the other it is that of one, who has his share of the tokens, beside the gradients
-    of the layer's output and input. Raises ValueError for a model without experts."""
+    of the layer's output and input. Megatron multiplies by routing weights inside the experts (core/fusions/fused_bias_swiglu.py
+    WeightedSwiGLUFunction) and exchanges tokens between ranks (core/transformer/moe/token_dispatcher.py). Raises ValueError for a model
+    without experts."""
     if (moe := job.model.experts if job.model else None) is None:
         raise ValueError("a sparse layer without experts")
     width, frozen = how.each, how.lora and not adapts_experts(job)
+    gate = width if moe.shared_gate else 0
+    if job.traits.fused_layers:  # gradients of permuted tokens before and after their exchange; those of gate and up beside them
+        return f"max({2 * width}*h*k_e, {width}*h*k_e + {2 * width}*k_e*f_e) + {width + gate}*h"
     # A softmax makes fp32 weights; those of a sigmoid (with a bias for the choice) are what autocast's product of the router makes.
     routed = 4 if moe.routed_fp32 and not (how.own and moe.router_bias) else width
     if moe.shared and not moe.shared_gate:  # computed behind the experts, so its part is gone before theirs
@@ -46,7 +53,6 @@ def backward_transient(job: Setup, how: Mode) -> str:
         if frozen:
             outputs = f"max({outputs}, {width + 2 * routed}*h*k_e + {2 * width}*h)"
     inside = f"{(3 if frozen else 2) * width}*k_e*f_e - {width}*h*k_e"
-    gate = width if moe.shared_gate else 0
     if loops_over_experts(job):
         return f"max({outputs}, {inside}, 0)/E + {2 * width + gate}*h"
     return f"max({outputs}, {inside}, 0) + {width + gate}*h"

@@ -43,3 +43,14 @@ def cache(job: Setup, rows: Number, length: Number) -> list[Term]:
         high = "" if whole is False else "6*b_r*s*V"
         terms.append(term("prefill_logits", "logits", "4*b_r*V", values, high=high, source="transformers generation/utils.py"))
     return terms
+
+
+def of_reference(job: Setup) -> list[Term]:
+    """The KV cache that a reference model of its own makes of all tokens while it scores them, 2*2*L*k*T bytes."""
+    if not job.traits.reference_caches or job.reference not in ("copy", "offload") or not job.knows("L", "k", "T"):
+        return []
+    return [
+        job.term(
+            "reference_cache", "kv_cache", "2*2*L*k*T", source="transformers modeling_llama.py: use_cache of the model's configuration"
+        )
+    ]

@@ -108,7 +108,7 @@ def _gradient(job: Setup) -> str:
     """Bytes of all gradients before sharding, as a formula."""
     if job.trainable.lora and not job.sharding.zero:
         return trained_weights(job)
-    if job.trainable.lora:
+    if job.trainable.lora and not job.traits.main_weights:
         return "4*Pt" if job.sharding.scheme == "zero0" else "2*Pt"
     return f"{letter(job.precision.gradient, 'g')}*Pt"
 

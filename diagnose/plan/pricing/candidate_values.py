@@ -89,9 +89,16 @@ def is_legal(knob: str, value: Value, bench: Bench) -> bool:
 
 
 def beyond_cards(knob: str, value: Value, bench: Bench) -> bool:
-    """Whether a parallel degree exceeds the number of cards or does not divide it."""
-    cards = bench.book.count("actor.gpus") or bench.book.count("parallel.world")
-    return knob in DEGREES and isinstance(value, int) and cards is not None and (value > cards or cards % value > 0)
+    """Whether a parallel degree exceeds the number of cards or does not divide it. Experts are divided among what their own tensor degree
+    and the pipeline leave, and into equal parts (Megatron-LM core/parallel_state.py initialize_model_parallel)."""
+    count = bench.book.count
+    cards = count("actor.gpus") or count("parallel.world")
+    if knob not in DEGREES or not isinstance(value, int) or cards is None:
+        return False
+    if knob == "parallel.expert":
+        parts = value * (count("parallel.expert_tensor") or count("parallel.tensor") or 1) * (count("parallel.pipeline") or 1)
+        return parts > cards or cards % parts > 0 or (count("model.experts") or value) % value > 0
+    return value > cards or cards % value > 0
 
 
 def below_a_row(knob: str, value: Value, bench: Bench) -> bool:

@@ -1,0 +1,15 @@
+NPROC_PER_NODE=8 megatron sft \
+    --model Qwen/Qwen3-30B-A3B \
+    --dataset team/reports \
+    --tuner_type full \
+    --tensor_model_parallel_size 4 \
+    --expert_model_parallel_size 1 \
+    --sequence_parallel true \
+    --packing true \
+    --max_length 4096 \
+    --micro_batch_size 1 \
+    --global_batch_size 16 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --output_dir out
