@@ -78,8 +78,9 @@ bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, readin
 
 bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the frameworks; downloads 0.3 GB and torch (6 GB on disk with CUDA's libraries)
 	test -d .venvs/judge || $(BIN)/python -m venv .venvs/judge
-	.venvs/judge/bin/pip install --quiet torch setuptools setuptools_scm setuptools_rust wheel packaging numpy hydra-core pydantic tyro docstring-parser \
-		'jsonargparse[signatures]' regex requests tqdm psutil einops hjson msgpack py-cpuinfo safetensors tokenizers annotated-types fire --editable .
+	.venvs/judge/bin/pip install --quiet torch==2.13.0 setuptools setuptools_scm setuptools_rust wheel packaging numpy hydra-core pydantic tyro docstring-parser \
+		'jsonargparse[signatures]' triton msgspec orjson cloudpickle aiohttp fastapi uvicorn pyzmq cachetools pillow openai anthropic pybase64 \
+		blake3 prometheus_client mistral_common dill regex requests tqdm psutil einops hjson msgpack py-cpuinfo safetensors tokenizers annotated-types fire --editable .
 	.venvs/judge/bin/pip uninstall --quiet --yes transformers accelerate huggingface_hub  # these come in the releases of packages.yaml
 	.venvs/judge/bin/python benchmarks/edits/packages.py
 	.venvs/judge/bin/python benchmarks/edits/record.py

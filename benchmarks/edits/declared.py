@@ -238,6 +238,16 @@ def _of_parser(path: Path) -> Iterator[tuple[str, Option]]:
                 yield name[2:].replace("-", "_"), Option(kind, many, _literal(words.get("default")))
 
 
+def _of_clap(path: Path) -> Iterator[tuple[str, Option]]:
+    """The options of a Rust program: fields under `#[clap(long)]`, and the variants of those that are enumerations."""
+    text = path.read_text(errors="replace")
+    for kind, name, of in re.findall(r"#\[clap\(([^\]]*\blong\b[^\]]*)\)\]\s*(\w+):\s*(?:Option<)?(\w+)", text):
+        variants = re.search(rf"enum {of} \{{(.*?)\n\}}", text, re.DOTALL) if "value_enum" in kind else None
+        words = re.findall(r"^    (?:\w+)(?=,)", variants[1], re.MULTILINE) if variants else []
+        choices = tuple(re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", word.strip()).lower() for word in words)
+        yield name, Option("" if choices else _kind(of.replace("usize", "int").replace("u32", "int").replace("f32", "float")), choices)
+
+
 def _of_factories(path: Path, trees: Trees) -> Iterator[tuple[str, Option]]:
     """The options that Megatron makes of the fields of its classes (ArgumentGroupFactory)."""
     for name in dict.fromkeys(re.findall(r"ArgumentGroupFactory\(\s*(\w+)", path.read_text(errors="replace"))):
@@ -299,6 +309,8 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
     for name in entry.get("parsers", ()):
         if (root / name).is_file():
             result.options.update(_of_parser(root / name))
+    for name in entry.get("clap", ()):
+        result.options.update(_of_clap(root / name))
     if (root / entry.get("generated", "")).is_file():
         result.options = {**dict(_of_factories(root / entry["generated"], trees)), **result.options}
     _add_rest(result, entry, root, trees)

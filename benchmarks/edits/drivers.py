@@ -19,6 +19,7 @@ import os
 import re
 import sys
 import tempfile
+import tomllib
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ class Framework:
     root: Path
     beside: Sequence[Path]
     entries: Mapping[str, Mapping[str, Any]]
+    needed: Mapping[str, Any]  # what it insists on and an excerpt of a file may lack
 
     def loaded(self, name: str) -> Any:
         """A class by its name: as the package offers it, else imported from the file that defines it."""
@@ -141,13 +143,14 @@ def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Req
         if "keywords" in request:
             return values(classes[0](**{"output_dir": "o", **request["keywords"]}))
         parser = HfArgumentParser(classes)
-        if "config" in request:
+        if "argv" not in request:
             known = {one.name for owner in classes for one in fields(owner)}
             config = {key: value for key, value in request["config"].items() if key in known}
             found = values(*parser.parse_dict({"output_dir": "o", **config}, allow_extra_keys=True))
             unknown = sorted(set(request["config"]) - known)
         else:
             argv = request["argv"]
+            parser.set_defaults(**request.get("config", {}))
             argv = argv if any(word.startswith("--output_dir") for word in argv) else [*argv, "--output_dir", "o"]
             *made, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
             found, unknown = values(*made), [word for word in rest if word.startswith("-")]
@@ -168,14 +171,17 @@ def of_llamafactory(framework: Framework) -> Callable[[Request], Values]:
     def parse(request: Request) -> Values:
         with contextlib.suppress(Exception):
             hparams.unset_hf_deepspeed_config()
-        wanted = request["config"] if "config" in request else list(request["argv"])
+        wanted = list(request["argv"]) if "argv" in request else request["config"]
         if isinstance(wanted, list):
             config, rest = {}, iter(wanted)
             for word in rest:
                 name, equals, value = word.removeprefix("--").partition("=")
                 config[name] = value if equals else next(rest, "")
-            return values(*hparams.get_train_args(wanted)) if wanted and wanted[0].startswith("--") else values(config)
-        return values(*hparams.get_train_args({"output_dir": "o", "do_train": True, **wanted}))
+            if not wanted or not wanted[0].startswith("--"):
+                return values(config)
+            sys.argv = ["train", *wanted, *(word for key in framework.needed if key not in config for word in (f"--{key}", "x"))]
+            return values(*hparams.get_train_args())
+        return values(*hparams.get_train_args({**framework.needed, **wanted}))
 
     return parse
 
@@ -186,10 +192,8 @@ def of_llamafactory(framework: Framework) -> Callable[[Request], Values]:
 def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
     """The schema with the capabilities of a node of cards."""
     utils: Any
-    try:
-        utils = importlib.import_module("axolotl.utils.schemas.config")
-    except ImportError:
-        utils = importlib.import_module("axolotl.utils.config.models.input.v0_4_1")
+    is_old = not (framework.root / "src/axolotl/utils/schemas/config.py").is_file()
+    utils = importlib.import_module("axolotl.utils.config.models.input.v0_4_1" if is_old else "axolotl.utils.schemas.config")
     model = utils.AxolotlConfigWCapabilities
     names = model.model_fields
     plugins = {
@@ -202,7 +206,7 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
     def parse(request: Request) -> Values:
         capabilities = {"bf16": True, "fp8": True, "n_gpu": 8, "n_node": 1, "compute_capability": "sm_90", "tf32": True}
         made = model(
-            **request["config"],
+            **{**framework.needed, **request["config"]},
             **{
                 name: value
                 for name, value in (("capabilities", capabilities), ("env_capabilities", {"torch_version": "2.8.0"}))
@@ -257,11 +261,15 @@ def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
 
 
 def of_main_block(framework: Framework) -> Callable[[Request], Values]:
-    """The block under `if __name__ == "__main__"` of an entry point, up to where it starts the training."""
+    """The block under `if __name__ == "__main__"` of an entry point, up to where it starts the training; or the function of a script that
+    makes its parser or parses."""
 
     def parse(request: Request) -> Values:
-        path = framework.root / framework.entries[request["entry"]]["parsers"][0]
+        entry = framework.entries[request["entry"]]
+        path = framework.root / entry["parsers"][0]
         tree = ast.parse(path.read_text())
+        if "function" in entry:
+            return _of_function(tree, path, entry["function"], request)
         block = next(node for node in tree.body if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test))
         helpers = [node for node in tree.body if isinstance(node, (ast.FunctionDef, ast.Import, ast.ImportFrom)) and not _is_train(node)]
         taken: list[Any] = []
@@ -277,6 +285,24 @@ def of_main_block(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def _of_function(tree: ast.Module, path: Path, name: str, request: Request) -> Values:
+    space: dict[str, Any] = {"__name__": "judged", "__file__": str(path)}
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Assign)):
+            with contextlib.suppress(Exception):
+                exec(compile(ast.Module([node], []), str(path), "exec"), space)
+    file = dict(_flat(tomllib.loads(request["text"]))) if "text" in request else {}
+    sys.argv = [str(path), *request.get("argv", ())]
+    made = space[name]()
+    if not isinstance(made, argparse.ArgumentParser):
+        return values(made)
+    wanted = {key.rpartition(".")[2]: value for key, value in file.items()}
+    names = {action.dest for action in made._actions}  # noqa: SLF001
+    made, rest = made.parse_known_args(sys.argv[1:])
+    unknown = [*(word for word in rest if word.startswith("--")), *sorted(wanted.keys() - names)]
+    return {**values(made), **values(wanted), **{f"unknown {word}": "" for word in unknown}}
+
+
 def _is_train(node: ast.stmt) -> bool:
     return isinstance(node, ast.FunctionDef) and node.name == "train"
 
@@ -288,7 +314,7 @@ def of_accelerate(framework: Framework) -> Callable[[Request], Values]:
 
     def parse(request: Request) -> Values:
         argv = list(request.get("argv", ["train.py"]))
-        if "config" not in request:
+        if "argv" in request:
             return values(launch._validate_launch_command(parser.parse_args(argv))[0])  # noqa: SLF001
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             file.write(json.dumps(request["config"]))
@@ -309,7 +335,6 @@ def of_megatron(framework: Framework) -> Callable[[Request], Values]:
     stand_ins.VERSION = "99"  # it refuses old releases of what it asks for
     card = types.SimpleNamespace(name="H100", major=9, minor=0, total_memory=80 << 30, multi_processor_count=132)
     torch.cuda.get_device_properties, torch.cuda.get_device_capability = lambda *_: card, lambda *_: (9, 0)
-    os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
     importlib.import_module("megatron.core.parallel_state")  # before what imports it back
     arguments: Any = importlib.import_module("megatron.training.arguments")
     arguments.warn_rank_0 = lambda *_, **__: None
@@ -328,8 +353,26 @@ def of_megatron(framework: Framework) -> Callable[[Request], Values]:
         replica = max(replica, (made.expert_model_parallel_size or 1) * made.pipeline_model_parallel_size)
         made.rank, made.world_size = 0, request.get("world") or replica
         made._is_global_batch_size_explicitly_specified = made.global_batch_size is not None  # noqa: SLF001
+        is_sharded = any("fsdp" in word for word in request["argv"])
+        os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = request.get("connections") or ("8" if is_sharded else "1")  # what each insists on
         arguments.validate_args(made, {})
         return {**values(made), **{f"unknown {word}": "" for word in rest if word.startswith("--")}}
+
+    return parse
+
+
+def of_neox(framework: Framework) -> Callable[[Request], Values]:
+    """NeoXArgs of a file, with all that it computes and checks for eight cards."""
+    import torch
+
+    torch.cuda.device_count = lambda: 8
+    made: Any = importlib.import_module("megatron.neox_arguments").NeoXArgs
+
+    def parse(request: Request) -> Values:
+        config = {key.replace("-", "_"): value for key, value in request["config"].items()}
+        unknown = sorted(config.keys() - made.__dataclass_fields__.keys())
+        known = {key: value for key, value in config.items() if key not in unknown}
+        return {**values(made.from_dict({**framework.needed, **known})), **{f"unknown {word}": "" for word in unknown}}
 
     return parse
 
@@ -376,17 +419,40 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
             yield f"{prefix}{name}", str(value)
 
 
-def of_class_parser(framework: Framework) -> Callable[[Request], Values]:
-    """A class that adds its own options to argparse: vLLM, SGLang."""
-
+def _of_server(parser: argparse.ArgumentParser) -> Callable[[Request], Values]:
     def parse(request: Request) -> Values:
-        owner = framework.loaded(framework.entries[request["entry"]]["classes"][0])
-        parser = argparse.ArgumentParser()
-        owner.add_cli_args(parser)
         made, rest = parser.parse_known_args(request["argv"])
         return {**values(made), **{f"unknown {word}": "" for word in rest if word.startswith("-")}}
 
     return parse
+
+
+def of_sglang(framework: Framework) -> Callable[[Request], Values]:
+    cache: Any = importlib.import_module("triton.runtime.cache")
+    for name in ("default_cache_dir", "default_dump_dir", "default_override_dir"):
+        setattr(cache, name, str)  # older releases of triton have them
+    parser = argparse.ArgumentParser()
+    importlib.import_module("sglang.srt.server_args").ServerArgs.add_cli_args(parser)
+    return _of_server(parser)
+
+
+def of_vllm(framework: Framework) -> Callable[[Request], Values]:
+    """The options of `vllm serve`, as on a machine with NVIDIA's cards; its kernels are not registered."""
+    import torch
+
+    def tried(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*words: Any, **named: Any) -> Any:
+            with contextlib.suppress(TypeError, RuntimeError):
+                return function(*words, **named)
+
+        return call
+
+    for name in ("impl", "define"):
+        setattr(torch.library.Library, name, tried(getattr(torch.library.Library, name)))
+    importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
+    importlib.import_module("vllm.engine.arg_utils")
+    parser = importlib.import_module("vllm.utils.argparse_utils").FlexibleArgumentParser()
+    return _of_server(importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser(parser))
 
 
 # -- Hydra, tyro, jsonargparse
@@ -399,17 +465,22 @@ def of_hydra(framework: Framework) -> Callable[[Request], Values]:
 
     def parse(request: Request) -> Values:
         folder, *names = framework.entries[request["entry"]]["hydra"]
-        argv = [word for word in request["argv"] if not word.startswith("-")]
-        options = " ".join(request["argv"])
+        argv = [word for word in request.get("argv", ()) if not word.startswith("-")]
+        options = " ".join(request.get("argv", ()))
         name = next((one for one in names if re.search(rf"--config-name[= ]'?{one}\b", options)), names[0])
-        if "config" in request:
-            base = OmegaConf.create(request["config"])
-            return values(OmegaConf.to_container(base, resolve=False))
+        own = request.get("config")
         GlobalHydra.instance().clear()
-        with initialize_config_dir(config_dir=str(framework.root / folder), version_base=None):
-            made = compose(config_name=name, overrides=argv)
-            _check_of_verl(made, "megatron" in name)
+        with tempfile.TemporaryDirectory() as place:
+            if own is not None:  # a configuration of one's own, over the framework's
+                Path(place, "own.yaml").write_text(json.dumps({"defaults": [name, "_self_"], **own}))
+                name, argv = "own", [*argv, f"hydra.searchpath=[file://{framework.root / folder}]"]
+            with initialize_config_dir(config_dir=place if own is not None else str(framework.root / folder), version_base=None):
+                made = compose(config_name=name, overrides=argv)
+        _check_of_verl(made, "megatron" in name)
+        try:
             return values(OmegaConf.to_container(made, resolve=True))
+        except Exception:  # resolvers of the user's own
+            return values(OmegaConf.to_container(made, resolve=False))
 
     return parse
 
@@ -469,9 +540,8 @@ def of_functions(framework: Framework) -> Callable[[Request], Values]:
         parser.add_argument("--config", action="config")
         function = getattr(framework.module(framework.root / path), name)
         parser.add_function_arguments(function, as_positional="config" not in request, fail_untyped=False)
-        if "config" in request:
-            return values(parser.parse_object(request["config"]).as_dict())
-        return values(parser.parse_args(request["argv"]).as_dict())
+        made = parser.parse_object(request["config"]) if "config" in request else None
+        return values((parser.parse_args(request["argv"], namespace=made) if "argv" in request else made).as_dict())
 
     return parse
 
@@ -485,13 +555,15 @@ def of_components(framework: Framework) -> Callable[[Request], Values]:
     from omegaconf import OmegaConf
 
     def parse(request: Request) -> Values:
+        if "config" not in request:
+            raise Unjudged("a configuration that was not given")
         config = OmegaConf.create(request["config"])
         config = OmegaConf.merge(
             config, OmegaConf.from_dotlist([word for word in request.get("argv", ()) if "=" in word and word[0] != "-"])
         )
         plain = OmegaConf.to_container(config, resolve=True)
         read = declared(framework.entries[request["entry"]], framework.root, framework.beside)
-        found: Values = {}
+        found: Values = {word: "" for word in request.get("argv", ()) if word.startswith("~")}
         for key, value in plain.items():
             if isinstance(value, dict) and "_component_" in value:
                 module, _, name = value["_component_"].rpartition(".")
@@ -517,9 +589,11 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "deepspeed": of_deepspeed,
     "main block": of_main_block,
     "accelerate": of_accelerate,
-    "class parser": of_class_parser,
+    "vllm": of_vllm,
+    "sglang": of_sglang,
     "megatron": of_megatron,
     "declared": of_declared,
+    "neox": of_neox,
     "hydra": of_hydra,
     "torchtitan": of_torchtitan,
     "functions": of_functions,
@@ -532,6 +606,8 @@ SHALLOW = {
     "hydra": ("verl", "verl.utils", "verl.trainer", "verl.trainer.ppo"),
     "megatron": ("megatron", "megatron.training", "megatron.core", "megatron.core.inference", "megatron.core.inference.contexts"),
     "torchtitan": ("torchtitan",),
+    "sglang": ("sglang",),
+    "neox": ("megatron",),
     "axolotl": ("axolotl", "axolotl.utils", "axolotl.utils.config"),
 }
 
@@ -572,11 +648,14 @@ def main() -> int:
     with contextlib.redirect_stderr(io.StringIO()):
         install([*roots, Path(__file__).parent])
         shallow(SHALLOW.get(driver, ()), [path for root in roots for path in (root / "src", root)])
-        framework = Framework(roots[0], roots[1:], json.loads(entries))
+        said = json.loads(entries)
+        framework = Framework(roots[0], roots[1:], said, said.pop("needed", {}))
         parse = DRIVERS[driver](framework)
         for line in sys.stdin:
             try:
-                answer: Mapping[str, Any] = {"error": "", "values": parse(json.loads(line))}
+                request = json.loads(line)
+                files = {f"file {name}": file for name, file in request.pop("files", {}).items()}
+                answer: Mapping[str, Any] = {"error": "", "values": {**parse(request), **files}}
             except SystemExit as error:
                 answer = {"error": f"exit {error.code}", "values": {}}
             except Exception as error:

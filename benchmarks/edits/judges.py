@@ -53,37 +53,50 @@ class Question(NamedTuple):
     after: str
 
 
-def question(document: Document, columns: Sequence[Column], after: str) -> Question | str:
-    """A question about one part of a file; a reason where it cannot be put to a parser."""
+def question(document: Document, columns: Sequence[Column], after: str, beside: Mapping[str, str]) -> Question | str:
+    """A question about one part of a file; a reason where it cannot be put to a parser. `beside`: the job's files by their names."""
     if not columns:
         return f"not judged: no package of {document.framework}" if document.framework not in listed() else "not judged: no such release"
     if "judge" not in listed()[columns[0].framework]:
         return f"not judged: no driver for {columns[0].framework}"
     before = "" if document.outer else document.text
     try:
-        old, new = (_request(document.form, document.entry, columns[0], text) for text in (before, after))
+        old, new = (_request(document.form, document.entry, columns[0], text, beside) for text in (before, after))
     except (ValueError, SyntaxError, yaml.YAMLError):
         return f"not judged: {document.form} that its library does not read"
     if not old or not new:
         return "not judged: the entry point is not started by the file alone" if before else "not judged: a file in a file"
     if old == new:
-        return "not judged: another file is named, or a command beside the entry point changes"
+        return "not judged: a command beside the entry point changes"
     return Question(tuple(columns), json.dumps(old, default=str), json.dumps(new, default=str))
 
 
-def _request(form: str, entry: str, column: Column, text: str) -> dict[str, Any] | None:
+def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[str, str]) -> dict[str, Any] | None:
     if form == "toml":
         tomllib.loads(text)
         return {"text": text}
     if form in ("yaml", "json"):
         read = yaml.safe_load(text) if form == "yaml" else json.loads(text)
-        return {"config": _without_file(read)} if isinstance(read, dict) else None
+        return {"config": _without_file(read), "files": _files(read)} if isinstance(read, dict) else None
     if form == "python":
         keywords = next(iter(_keywords(text, entry)), None)
-        return None if keywords is None else {"keywords": _without_file(keywords)}
+        return None if keywords is None else {"keywords": _without_file(keywords), "files": _files(keywords)}
     if form == "shell":
         before, words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), (None, None))
-        return None if words is None else {"argv": list(_without_config(words)), "world": _world(before or ())}
+        if words is None:
+            return None
+        argv, files = _without_config(words)
+        connections = re.search(r"CUDA_DEVICE_MAX_CONNECTIONS=(\d+)", text)
+        name = next((word.partition("=")[2].strip("'\"") for word in words if word.startswith("--config-name=")), "")
+        config = beside.get(Path(files.get("config", f"{name}.yaml")).name)
+        read = yaml.safe_load(config) if config else None
+        return {
+            "argv": argv,
+            "files": files,
+            "world": _world(before or ()),
+            "connections": connections and connections[1],
+            **({"config": _without_file(read)} if isinstance(read, dict) else {}),
+        }
     return None
 
 
@@ -98,14 +111,22 @@ def _world(launcher: Sequence[str]) -> int | None:
 _FILES = ("config", "deepspeed", "fsdp_config")
 
 
-def _without_config(words: Sequence[str]) -> Iterator[str]:
-    skip = False
+def _without_config(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The words without the options that name files, and those files."""
+    rest, files, name = list[str](), dict[str, str](), ""
     for word in words:
-        name, equals, _ = word.partition("=")
-        is_file = name.startswith("--") and name[2:] in _FILES
-        if not skip and not is_file:
-            yield word
-        skip = is_file and not equals
+        option, equals, value = word.partition("=")
+        if name:
+            files[name], name = word, ""
+        elif option.startswith("--") and option[2:] in _FILES:
+            files[option[2:]], name = value, "" if equals else option[2:]
+        else:
+            rest.append(word)
+    return rest, files
+
+
+def _files(config: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in config.items() if key in _FILES and isinstance(value, str)}
 
 
 def _without_file(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,7 +201,8 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
     number = list(map(str, spec["releases"])).index(release)
     beside = {**spec.get("beside", {}), **spec.get("with", {})}
     roots = [tree(spec.get("package", framework), release), *(tree(name, str(releases[number])) for name, releases in beside.items())]
-    command = [sys.executable, str(Path(__file__).with_name("drivers.py")), spec["judge"], json.dumps(spec["entries"]), *map(str, roots)]
+    entries = json.dumps({**spec["entries"], "needed": spec.get("needed", {})})
+    command = [sys.executable, str(Path(__file__).with_name("drivers.py")), spec["judge"], entries, *map(str, roots)]
     try:
         run = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -192,7 +214,8 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
 
 def verdict(one: Question, said: Answers) -> Verdict:
     """By the newest release that takes the file as it is; `older` where that accepts what an older one rejects."""
-    result = Verdict("not judged", "no release takes the file as it is")
+    refused = next((said[column, one.before]["error"] for column in reversed(one.columns) if (column, one.before) in said), "")
+    result = Verdict("not judged", f"no release takes the file as it is: {' '.join(refused.split())[:160]}")
     for column in reversed(one.columns):
         before, after = said.get((column, one.before)), said.get((column, one.after))
         if before is not None and before["error"].startswith(UNJUDGED) and not result.column:

@@ -21,7 +21,7 @@ set() {{ case "$1" in -*|+*) shift; esac; [ $# -eq 0 ] || builtin set "$@"; }}
 exec() {{ [ $# -eq 0 ] || "$@"; }}
 command() {{ "$@"; }}
 cd() {{ :; }}; source() {{ :; }}; .() {{ :; }}; wait() {{ :; }}; kill() {{ :; }}; ulimit() {{ :; }}; shopt() {{ :; }}
-pushd() {{ :; }}; popd() {{ :; }}; read() {{ return 1; }}; trap() {{ :; }}
+pushd() {{ :; }}; popd() {{ :; }}; trap() {{ :; }}
 """
 
 #: A redirection out of the folder that the script runs in, which is not tried.
@@ -43,7 +43,8 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as record:
         try:
             subprocess.run(
-                ["/bin/bash", "-c", 'exec 9>&"$1"; shift; PATH=/nowhere; eval "$1"', "bash", str(record.fileno()), script],
+                ["/bin/bash", "-c", 'exec 9>&"$1"; script=$2; shift 2; PATH=/nowhere; eval "$script"', "bash", str(record.fileno()), script]
+                + ["8"] * _wanted(text),
                 cwd=folder, env={"HOME": folder, "USER": "u"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, pass_fds=[record.fileno()], timeout=SECONDS, check=False,
             )  # fmt: skip
@@ -60,6 +61,11 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
+def _wanted(text: str) -> int:
+    """How many arguments a script needs: those that it takes without a default; none where it hands on all that it gets."""
+    return 0 if re.search(r"\$[@*#]|\$\{[@*]", text) else max(map(int, re.findall(r"\$\{?([1-9])\b(?!:?[-=+?])", text)), default=0)
+
+
 def options(text: str, entry: str) -> Iterator[tuple[list[str], list[str]]]:
     """The words before and after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
     wanted = entry.split()
@@ -70,10 +76,11 @@ def options(text: str, entry: str) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _place(words: Sequence[str], wanted: Sequence[str]) -> int | None:
+    """Where the words of an entry point end; a launcher's options may stand before the last one (`tune run --nnodes 1 NAME`)."""
     for start in range(len(words) - len(wanted) + 1):
         if all(
             word == name or (not number and word.endswith(f"/{name}"))
             for number, (word, name) in enumerate(zip(words[start:], wanted, strict=False))
         ):
             return start + len(wanted)
-    return None
+    return words.index(wanted[-1]) + 1 if len(wanted) > 1 and wanted[0] in words and wanted[-1] in words else None

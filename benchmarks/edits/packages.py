@@ -25,7 +25,7 @@ FOLDER = ROOT / ".venvs" / "edits"
 LIST = Path(__file__).with_name("packages.yaml")
 
 #: Files that may declare options, or that modules read when they are imported.
-ENDINGS = (".py", ".yaml", ".toml", ".json", "version/version")
+ENDINGS = (".py", ".yaml", ".toml", ".json", "version/version", "launcher/src/main.rs")
 
 
 def listed() -> Mapping[str, Mapping[str, Any]]:
@@ -37,7 +37,9 @@ def wanted(name: str) -> Iterator[tuple[str, str, bool | str]]:
     """(package, release, whether from its sources or which repository) of a framework, and of what stands beside it."""
     entry = listed()[name]
     for release in entry["releases"]:
-        yield entry.get("package", name), str(release), entry.get("repository") or entry.get("source", False)
+        repository = entry.get("repository")
+        place = repository.get(str(release)) if isinstance(repository, Mapping) else repository
+        yield entry.get("package", name), str(release), place or entry.get("source", False)
     for package, releases in (*entry.get("beside", {}).items(), *entry.get("with", {}).items()):
         yield from ((package, str(release), False) for release in releases)
 
@@ -81,10 +83,11 @@ def _clone(source: str, target: Path) -> str:
     run = subprocess.run(command, capture_output=True, text=True, check=False) if not archive.is_dir() else None
     if run is not None and run.returncode:
         return (run.stderr.strip().splitlines() or ["nothing came"])[-1]
-    names = subprocess.run(
-        ["git", "-C", str(archive), "archive", "--format=tar", f"--prefix={target.name}/", tag], capture_output=True, check=True
-    )
-    with tarfile.open(fileobj=io.BytesIO(names.stdout)) as sources:
+    git = ["git", "-C", str(archive)]
+    listed_names = subprocess.run([*git, "ls-tree", "-r", "-z", "--name-only", tag], capture_output=True, text=True, check=True).stdout
+    names = [name for name in listed_names.split("\0") if name.endswith(ENDINGS) and not name.endswith(".json")]
+    files = subprocess.run([*git, "archive", "--format=tar", f"--prefix={target.name}/", tag, *names], capture_output=True, check=True)
+    with tarfile.open(fileobj=io.BytesIO(files.stdout)) as sources:
         _keep_all(sources, target)
     return ""
 

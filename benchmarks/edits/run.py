@@ -138,8 +138,9 @@ def _questions(diagnosis: Diagnosis, file: str, after: str, edits: Sequence[Edit
     if parses(file, whole) and not parses(file, after):
         yield "rejected: the file no longer parses"
         return
+    beside = {Path(one.name).name: one.text for one in diagnosis.documents if one.form in ("yaml", "json") and not one.outer}
     for part, _ in patching._assign_edits(parts, [edit for edit in edits if edit.target == file]):  # noqa: SLF001
-        yield question(part, in_use(part, diagnosis), after)
+        yield question(part, in_use(part, diagnosis), after, beside)
 
 
 def parses(name: str, text: str) -> bool:
