@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import attacks
@@ -21,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from serving import CONFIGS, LOG, SHORT, command, serving
 
+from diagnose import notebook
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.surfaces.bots.bot_command import BotOptions
 from diagnose.surfaces.bots.bot_feishu import ForgedRequest, RequestVerifier, Webhook, connect, parse_event, parse_post
@@ -105,7 +107,7 @@ def card_of(call: Call) -> str:
     assert call.json["msg_type"] == "interactive" and len(call.json["uuid"]) <= 50
     told = json.loads(call.json["content"])
     assert told["schema"] == "2.0" and told["config"]["summary"]["content"]
-    return "\n".join(element["content"] for element in told["body"]["elements"])
+    return "\n".join(element["content"] for element in told["body"]["elements"] if element["tag"] == "markdown")
 
 
 # -- what is answered
@@ -116,6 +118,26 @@ def test_a_message_is_answered_by_a_card(feishu: Fake, crew: Kept) -> None:
         assert talk.say(event("text", {"text": LOG})) == 200
     [call] = feishu.to(REPLY)
     assert "4.64 GiB" in card_of(call) and call.json["reply_in_thread"] is False
+
+
+def test_a_button_notes_what_became_of_the_advice(
+    feishu: Fake, crew: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with talking(feishu, crew) as talk:
+        talk.say(event("text", {"text": f"{LOG}\n求助"}))
+    elements = json.loads(feishu.to(REPLY)[0].json["content"])["body"]["elements"]
+    worked, failed = (element for element in elements if element["tag"] == "button")
+    assert worked["text"]["content"] == "有效" and failed["text"]["content"] == "无效"
+    with talking(feishu, crew) as talk:
+        for value in (worked["behaviors"][0]["value"], {"worked": "en 1 lora"}, {"worked": "zh 12345678 rm"}, {}, {"worked": 3}):
+            header = {"event_type": "card.action.trigger", "token": TOKEN}
+            body = sealed({"schema": "2.0", "header": header, "event": {"action": {"tag": "button", "value": value}}})
+            answer = talk.hook(signed(body), body)
+            noted = value is worked["behaviors"][0]["value"]
+            assert answer.status == 200 and ("已记下" in json.loads(answer.body)["toast"]["content"]) == noted
+    _, job, *remedies = worked["behaviors"][0]["value"]["worked"].split()
+    assert [(note.job, note.remedy, note.result) for note in notebook.read()] == [(job, remedy, "worked") for remedy in remedies]
 
 
 def test_a_mention_in_a_group_is_answered_in_its_thread(feishu: Fake, crew: Kept) -> None:

@@ -30,7 +30,7 @@ LINES, COLUMNS = 24, 80
 
 #: Pieces left out of a full screen, the least useful first.
 OMISSIONS = (
-    *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
+    *("note", "third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
     *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt", "hint"),
 )  # fmt: skip
@@ -274,7 +274,8 @@ def notices(screen: Screen) -> None:
         if notice.level == "error" or "rest of notes" not in screen.omitted:
             full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.omitted)
         else:
-            page.say(wrap(words.notice_with_level(notice, lang), page.width - 2)[0] + " …", style="note")
+            first, *more = wrap(words.notice_with_level(notice, lang), page.width - 2)
+            page.say(first + " …" if more else first, style="note")
     if len(important) > limit:
         page.say(word("more_notices", lang, count=len(important) - limit), style="dim")
 
@@ -309,3 +310,5 @@ def hint(screen: Screen) -> None:
         page.gap()
     patchable = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
     page.say(word("more_detail_patch" if patchable else "more_detail", screen.lang), style="dim")
+    if screen.view.reader and "note" not in screen.omitted:
+        page.say(advice_text.note_command(diagnosis, screen.lang), style="dim")

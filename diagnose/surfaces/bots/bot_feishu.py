@@ -141,6 +141,8 @@ class Webhook:
             return Reply(401, b'{"error": "not signed as agreed"}')
         if event.get("type") == "url_verification":
             return Reply(200, json.dumps({"challenge": str(event.get("challenge"))}).encode())
+        if (told := pressed(event)) is not None:
+            return Reply(200, json.dumps({"toast": {"type": "info", "content": told}}, ensure_ascii=False).encode())
         message = parse_event(event, self.bot_id)
         if message is not None:
             self.dispatcher.submit(message)
@@ -169,6 +171,15 @@ def parse_event(event: Mapping[str, object], bot_id: str) -> Incoming | None:
     context = {**thread, "message": message_id, "in_thread": not direct or bool(thread["thread_id"])}
     author = str(_dict(sender.get("sender_id")).get("open_id") or "")
     return Incoming(message_id, parse_post(message_id, kind, message.get("content")), context, author, unprompted=not (direct or mentioned))
+
+
+def pressed(event: Mapping[str, object]) -> str | None:
+    """What is said to whoever pressed a button below an answer, once it is noted; None for other events."""
+    if _dict(event.get("header")).get("event_type") != "card.action.trigger":
+        return None
+    value = _dict(_dict(_dict(event.get("event")).get("action")).get("value"))
+    result = next((name for name in bot_command.BUTTONS if name in value), None)
+    return bot_command.take_note(result or "failed", value.get(result) if result else None)
 
 
 def _is_old(header: Mapping[str, object]) -> bool:
@@ -291,8 +302,17 @@ def idempotency_key(*parts: str) -> str:
 
 def build_card(answer: Outgoing) -> dict[str, object]:
     """A card with the answer; the list of chats shows its `summary`."""
-    elements = [{"tag": "markdown", "content": answer.text}]
+    elements: list[dict[str, object]] = [{"tag": "markdown", "content": answer.text}]
     elements += [{"tag": "markdown", "content": note, "text_size": "notation"} for note in answer.notes]
+    elements += [
+        {
+            "tag": "button",
+            "text": {"tag": "plain_text", "content": phrase(f"remote.{words}").to(answer.lang)},
+            "size": "small",
+            "behaviors": [{"type": "callback", "value": {result: answer.tried}}],
+        }
+        for result, words in (bot_command.BUTTONS.items() if answer.tried else ())
+    ]
     return {
         "schema": "2.0",
         "config": {"update_multi": True, "width_mode": "fill", "summary": {"content": html.unescape(answer.title)[:100]}},

@@ -41,6 +41,13 @@ def known_rules(begun: str) -> list[str]:
     return sorted(name for name in rule_index.load_index([]).names() if name.startswith(begun))
 
 
+def remedies(begun: str) -> list[str]:
+    """Completion: words of remedies."""
+    from diagnose import notebook
+
+    return [name for name in notebook.remedies() if name.startswith(begun)]
+
+
 def groupings(begun: str) -> list[str]:
     """Completion: what failures can be grouped by."""
     from diagnose.cluster.report.summary_types import BY
@@ -78,6 +85,8 @@ Good = Annotated[str, _argument("good_job", "GOOD")]
 Bad = Annotated[str, _argument("bad_job", "BAD")]
 Words = Annotated[list[str], _argument("what_if_words", "LOG|KNOB=VALUE...", turnable)]
 Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
+Report = Annotated[str, _argument("report_id", "REPORT-ID")]
+Remedies = Annotated[list[str], _argument("tried_remedies", "REMEDY...", remedies)]
 Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
 Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
@@ -242,6 +251,20 @@ def open_page(
         {**{name: value for name, value in locals().items() if name not in ("answer_options", "open_command")}, "format": "html"}
     )
     _end(lang, lambda: open_command.open_page(log or (), *answer_options.split_options(options), out=out))
+
+
+@command("worked")
+def worked(report: Report, remedy: Remedies, lang: Lang = None) -> None:
+    from diagnose.surfaces.terminal.note_command import note
+
+    _end(lang, lambda: note(report, remedy, "worked", language(lang)))
+
+
+@command("failed")
+def failed(report: Report, remedy: Remedies, lang: Lang = None) -> None:
+    from diagnose.surfaces.terminal.note_command import note
+
+    _end(lang, lambda: note(report, remedy, "failed", language(lang)))
 
 
 @command("run", context_settings={"allow_interspersed_args": False})
