@@ -1,4 +1,5 @@
-"""`oomdoctor bot feishu`: messages to the bot in Feishu or Lark, through the signed and encrypted webhook of an event subscription.
+"""`oomdoctor bot feishu`: messages to the bot in Feishu or Lark, through the signed and encrypted webhook of an event subscription, or the
+long connection of bot_feishu_socket.py.
 
 Source: open.feishu.cn: event subscription (url_verification, X-Lark-Signature, AES-256-CBC of `encrypt`), im.message.receive_v1,
 content of received messages, cards in JSON 2.0.
@@ -103,20 +104,27 @@ def run(options: BotOptions) -> int:
     """Answer until a signal arrives. Raises UserError for a missing or wrong secret or an address that is taken."""
     app_id = bot_command.read_secret("FEISHU_APP_ID", "feishu_app_id")
     app_secret = bot_command.read_secret("FEISHU_APP_SECRET", "feishu_app_secret")
-    token = bot_command.read_secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
-    verifier = RequestVerifier(bot_command.read_secret("FEISHU_ENCRYPT_KEY", "feishu_encrypt_key"), token)
-    client = Client(bot_command.read_api_url("FEISHU_API_URL", API), app_id, app_secret)
-    dispatcher, webhook = connect(client, verifier, build_pool(options), options)
+    base = bot_command.read_api_url("FEISHU_API_URL", API)
+    if options.http:
+        token = bot_command.read_secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
+        verifier = RequestVerifier(bot_command.read_secret("FEISHU_ENCRYPT_KEY", "feishu_encrypt_key"), token)
+    client = Client(base, app_id, app_secret)
+    dispatcher, bot_id = connect(client, build_pool(options), options)
     try:
-        serve_webhook(webhook, PATH, dispatcher, options.host, options.port, options.lang)
+        if options.http:
+            serve_webhook(Webhook(dispatcher, verifier, bot_id), PATH, dispatcher, options.host, options.port, options.lang)
+        else:
+            from diagnose.surfaces.bots.bot_feishu_socket import serve_socket  # needs Feishu's own SDK, which webhooks do not
+
+            serve_socket(dispatcher, bot_id, base, app_id, app_secret, options)
     finally:
         dispatcher.close()
         client.close()
     return 0
 
 
-def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, Webhook]:
-    """The dispatcher and the webhook that feeds it. Raises UserError for secrets that Feishu refuses."""
+def connect(client: Client, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, str]:
+    """The dispatcher, and the bot's own id. Raises UserError for secrets that Feishu refuses."""
     try:
         info = client.call("GET", "bot/v3/info").get("bot")
         bot_id = str(info.get("open_id")) if isinstance(info, dict) else ""
@@ -124,8 +132,7 @@ def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options
         why = str(error) if isinstance(error, ApiError) else type(error).__name__
         name = "FEISHU_APP_ID, FEISHU_APP_SECRET"
         raise UserError(phrase("bot.not_let_in", platform="Feishu", why=why), "", phrase("bot.see_token", name=name)) from error
-    dispatcher = Dispatcher(Feishu(client), pool, options)
-    return dispatcher, Webhook(dispatcher, verifier, bot_id)
+    return Dispatcher(Feishu(client), pool, options), bot_id
 
 
 class Webhook:

@@ -135,6 +135,7 @@ Log = Annotated[str | None, _option("run_log", "--log", metavar="FILE")]
 Http = Annotated[bool, _option("http", "--http")]
 Opened = Annotated[list[str] | None, _option("opened_folder", "--folder", metavar="DIR")]
 Hooks = Annotated[bool, _option("webhooks", "--http")]
+Socket = Annotated[bool, _option("long_connection", "--socket")]
 Attached = Annotated[int, _number("bot_mib", "--max-mib", low=1, high=256)]
 
 #: The commands by name, in the order of the help, each an application of its own: typer reads the parameters of the one that is asked for.
@@ -379,13 +380,14 @@ def bot_slack(
 
 @bot_command("feishu")
 def bot_feishu(
-    host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
+    socket: Socket = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
     redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
     from diagnose.surfaces.bots.bot_command import BotOptions, bot
 
-    _end(lang, lambda: bot(BotOptions("feishu", http=True, **options)))
+    socket = options.pop("socket")
+    _end(lang, lambda: bot(BotOptions("feishu", http=not socket, **options)))
 
 
 @app.callback(invoke_without_command=True)
