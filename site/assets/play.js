@@ -188,7 +188,7 @@ $("question-form").addEventListener("submit", (event) => {
 const notes = () => { try { return JSON.parse(localStorage.getItem("notes")) ?? []; } catch { return []; } };
 function drawTried(tried) {
   $("tried").hidden = !tried.length;
-  $("remedies").replaceChildren(...tried.map(([word, title]) => {
+  $("tried-list").replaceChildren(...tried.map(([word, title]) => {
     const row = document.createElement("li"), buttons = document.createElement("span");
     buttons.className = "tools";
     for (const result of ["worked", "failed"]) {

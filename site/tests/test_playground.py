@@ -190,7 +190,7 @@ def test_what_failed_is_not_advised_again(ready: Playground) -> None:
     speak(ready, "en")
     ready.example("openrlhf-392")
     first = json.loads(ready.text("json"))["plan"]["steps"]
-    ready.does("document.querySelector('#remedies [data-result=failed]').click()")
+    ready.does("document.querySelector('#tried-list [data-result=failed]').click()")
     assert first[0] not in json.loads(ready.text("json"))["plan"]["steps"]
     assert "You noted: optimizer offload failed" in ready.text("text") and "offload" not in ready.browser.value("location.href")
     assert violations(ready.browser) == [] and complaints(ready.browser) == []
