@@ -33,8 +33,8 @@ LITTLE = 18
 
 #: Pieces left out of a full screen, the least useful first.
 OMISSIONS = (
-    *("note", "third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
-    *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
+    *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
+    *("note", "reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
     *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt", "hint", "later failure"),
     "edits of later steps",
 )  # fmt: skip
