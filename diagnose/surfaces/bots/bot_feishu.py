@@ -16,6 +16,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import httpx
@@ -28,7 +29,7 @@ from diagnose.render.markup.chat_within_limit import dialect
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool
-from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge
+from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge, toast
 from diagnose.surfaces.bots.bot_http import Reply, serve_webhook
 from diagnose.surfaces.server.worker_pool import WorkerPool
 
@@ -116,7 +117,7 @@ def run(options: BotOptions) -> int:
         else:
             from diagnose.surfaces.bots.bot_feishu_socket import serve_socket  # needs Feishu's own SDK, which webhooks do not
 
-            serve_socket(dispatcher, bot_id, base, app_id, app_secret, options)
+            serve_socket(dispatcher, partial(take, dispatcher, bot_id), base, app_id, app_secret, options)
     finally:
         dispatcher.close()
         client.close()
@@ -148,12 +149,18 @@ class Webhook:
             return Reply(401, b'{"error": "not signed as agreed"}')
         if event.get("type") == "url_verification":
             return Reply(200, json.dumps({"challenge": str(event.get("challenge"))}).encode())
-        if (told := pressed(event)) is not None:
-            return Reply(200, json.dumps({"toast": {"type": "info", "content": told}}, ensure_ascii=False).encode())
-        message = parse_event(event, self.bot_id)
-        if message is not None:
-            self.dispatcher.submit(message)
-        return Reply(200, b"{}")
+        told = take(self.dispatcher, self.bot_id, event)
+        return Reply(200, json.dumps({} if told is None else toast(told), ensure_ascii=False).encode())
+
+
+def take(dispatcher: Dispatcher, bot_id: str, event: Mapping[str, object]) -> str | None:
+    """Queue the message of an event; what is said to whoever pressed a button, None for other events."""
+    if (told := pressed(event)) is not None:
+        return told
+    message = parse_event(event, bot_id)
+    if message is not None:
+        dispatcher.submit(message)
+    return None
 
 
 # -- messages

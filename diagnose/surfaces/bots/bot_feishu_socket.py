@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import lark_oapi as lark
 from lark_oapi.event.callback.model.p2_card_action_trigger import P2CardActionTriggerResponse
@@ -18,8 +19,12 @@ from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.surfaces.bots.bot_command import BotOptions
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
-from diagnose.surfaces.bots.bot_feishu import parse_event, pressed
+from diagnose.surfaces.bots.bot_feishu_api import toast
 from diagnose.surfaces.terminal import console
+
+
+#: What is done with an event: a message is queued; a pressed button gets the sentence that is returned.
+Take: TypeAlias = Callable[[Mapping[str, object]], str | None]
 
 
 class Connection(lark.ws.Client):
@@ -35,9 +40,9 @@ class Connection(lark.ws.Client):
             self.stands.set()
 
 
-def serve_socket(dispatcher: Dispatcher, bot_id: str, base: str, app_id: str, secret: str, options: BotOptions) -> None:
-    """Queue the messages of the connection until a signal arrives. Raises UserError if Feishu does not let it in."""
-    connection = Connection(app_id, secret, lark.LogLevel.CRITICAL, handler(dispatcher, bot_id), base)
+def serve_socket(dispatcher: Dispatcher, take: Take, base: str, app_id: str, secret: str, options: BotOptions) -> None:
+    """Take the events of the connection until a signal arrives. Raises UserError if Feishu does not let it in."""
+    connection = Connection(app_id, secret, lark.LogLevel.CRITICAL, handler(dispatcher, take), base)
     stop, failures = threading.Event(), list[Exception]()
 
     def connect() -> None:
@@ -64,19 +69,16 @@ def serve_socket(dispatcher: Dispatcher, bot_id: str, base: str, app_id: str, se
         raise UserError(why, "", phrase("bot.see_long_connection"))
 
 
-def handler(dispatcher: Dispatcher, bot_id: str) -> lark.EventDispatcherHandler:
+def handler(dispatcher: Dispatcher, take: Take) -> lark.EventDispatcherHandler:
     """What is done with messages and pressed buttons."""
 
     def received(event: object) -> None:
-        message = parse_event(as_dict(event), bot_id)
-        if message is None:
-            return
         if dispatcher.is_full:
             raise RuntimeError("the queue is full")  # Feishu delivers it again
-        dispatcher.submit(message)
+        take(as_dict(event))
 
     def button(event: object) -> P2CardActionTriggerResponse:
-        return P2CardActionTriggerResponse({"toast": {"type": "info", "content": pressed(as_dict(event)) or ""}})
+        return P2CardActionTriggerResponse(toast(take(as_dict(event)) or ""))
 
     built = lark.EventDispatcherHandler.builder("", "").register_p2_im_message_receive_v1(received)
     return built.register_p2_card_action_trigger(button).build()
