@@ -52,6 +52,7 @@ class Diagnosis:
     patch: str | None = None  # the plan as a diff, once the documents that it is made from are masked
     asked: Literal["explain", "check"] = "explain"
     snapshot: Snapshot | None = None  # of `explain`, where one was given
+    job: str = ""  # names the job in notes of what helped
     outlook: Outlook | None = None  # of `check`: how it sits on its card, and how far it can go
 
     @property

@@ -55,20 +55,26 @@ def private_folder() -> Path | None:
         return None
     base = os.environ.get("XDG_CACHE_HOME", "")
     root = Path(base) if base.startswith("/") else Path(os.path.expanduser("~")) / ".cache"
-    application = root / "oomdoctor"
+    return own_folder(root, "oomdoctor", __version__)
+
+
+def own_folder(root: Path, *names: str) -> Path | None:
+    """The folder `names` below `root`, made where it is missing; None if anybody but this user can write into it."""
+    folder = root
     try:
         root.mkdir(parents=True, exist_ok=True)
         root_status = root.stat()
         if root_status.st_uid not in (0, os.getuid()) or (root_status.st_mode & stat.S_IWOTH and not root_status.st_mode & stat.S_ISVTX):
             return None  # somebody else could replace the folder
-        for folder in (application, application / __version__):
+        for name in names:
+            folder /= name
             folder.mkdir(mode=0o700, exist_ok=True)
             status = folder.lstat()
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
                 return None
     except OSError:
         return None
-    return application / __version__
+    return folder
 
 
 def _fingerprint(files: Iterable[Path | str]) -> bytes:

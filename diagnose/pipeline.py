@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diagnose import plan
+from diagnose import notebook, plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
@@ -45,20 +45,22 @@ def explain(
     rules: Sequence[Path] = (),
     trial: bool = False,
     snapshot: Path | Source | None = None,
+    notes: Sequence[notebook.Note] = (),
 ) -> Diagnosis:
     """Diagnose a failed job from its logs and configs: what filled the memory and what to change.
 
     Several `logs` are one job. `model`: a catalogue id, a config.json (Path) or its text; `set`: values of knobs or facts by name;
-    `snapshot`: a file of torch.cuda.memory._dump_snapshot, which without `logs` is the failure itself.
+    `snapshot`: a file of torch.cuda.memory._dump_snapshot, which without `logs` is the failure itself;
+    `notes`: what earlier answers led to, where the next one starts.
     Raises UserError if no log can be read or an option is invalid; never for what a log or config contains.
     """
     option_facts = options(model, gpu, gpus, set or {})
     materials = as_list(logs)
     if snapshot is not None and not materials:
-        return _explain_snapshot(snapshot, configs, option_facts, rules, trial)
+        return _explain_snapshot(snapshot, configs, option_facts, rules, trial, notes)
     reading, sources, errors = read(materials, configs)
     snapshot_data, snapshot_errors = _read_snapshot(snapshot)
-    return diagnose(reading, sources, option_facts, rules, trial, [*errors, *snapshot_errors], snapshot_data)
+    return diagnose(reading, sources, option_facts, rules, trial, [*errors, *snapshot_errors], snapshot_data, notes)
 
 
 def read(
@@ -92,9 +94,10 @@ def check(
     set: Mapping[str, str] | None = None,
     rules: Sequence[Path] = (),
     frontier: bool = True,
+    notes: Sequence[notebook.Note] = (),
 ) -> Diagnosis:
     """Estimate from configs alone whether a job fits, and with `frontier` how far its settings can be raised."""
-    diagnosis = replace(diagnose(Reading(), configs, options(model, gpu, gpus, set or {}), rules), asked="check")
+    diagnosis = replace(diagnose(Reading(), configs, options(model, gpu, gpus, set or {}), rules, notes=notes), asked="check")
     if not frontier:
         return diagnosis
     # not loaded at the start of `explain`
@@ -119,6 +122,7 @@ def diagnose(
     trial: bool = False,
     errors: Sequence[UserError] = (),
     snapshot: Snapshot | None = None,
+    notes: Sequence[notebook.Note] = (),
 ) -> Diagnosis:
     """From a reading of the logs to the finished diagnosis; each step is a function of the steps before."""
     sources, config_errors = convert_each(as_config, list(configs))
@@ -136,6 +140,8 @@ def diagnose(
     event = None if root is None else reading.events[root]
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
+    job = notebook.job_id(book, event)
+    book.learn(noted := notebook.facts(notes, job))
     diagnosis = Diagnosis(
         verdict=Verdict("none", None, None, phrase("headline.none_to_check" if settings.documents else "headline.none"), None),
         inputs=(*reading.inputs, *record_inputs, *settings.inputs),
@@ -146,10 +152,12 @@ def diagnose(
             *settings.notices,
             *unlisted_model(book),
             *contradictions,
+            *notebook.notices(noted),
             *(as_notice(error) for error in (*errors, *config_errors)),
         ),
         documents=settings.documents,
         snapshot=snapshot,
+        job=job,
     )
     if event is None and reading.inputs:
         return diagnosis
@@ -190,7 +198,12 @@ def diagnose(
 
 
 def _explain_snapshot(
-    file: Path | Source, configs: Sequence[Material | ConfigSource], options: Sequence[Fact], rules: Sequence[Path], trial: bool
+    file: Path | Source,
+    configs: Sequence[Material | ConfigSource],
+    options: Sequence[Fact],
+    rules: Sequence[Path],
+    trial: bool,
+    notes: Sequence[notebook.Note],
 ) -> Diagnosis:
     """Diagnose the failure that a memory snapshot recorded. Raises UserError if it cannot be read."""
     from diagnose.budget.attribution import snapshot_failure  # few jobs have snapshots: not loaded at start
@@ -198,7 +211,7 @@ def _explain_snapshot(
     snapshot, errors = _read_snapshot(file)
     if snapshot is None:
         raise errors[0]
-    return diagnose(snapshot_failure.snapshot_reading(snapshot), configs, options, rules, trial, snapshot=snapshot)
+    return diagnose(snapshot_failure.snapshot_reading(snapshot), configs, options, rules, trial, snapshot=snapshot, notes=notes)
 
 
 def _read_snapshot(file: Path | Source | None) -> tuple[Snapshot | None, list[UserError]]:

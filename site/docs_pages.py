@@ -146,6 +146,7 @@ def with_policy(page: str, root: str) -> str:
     """A page of the docs with its policy, what offline use needs, and no reference to another host's fonts or scripts."""
     page = page.replace(*UNNAMED)
     page = page.replace("<pre>", '<pre tabindex="0">')  # what scrolls is reached by the keyboard
+    page = re.sub(r"<th(| style=[^>]*)></th>", r"<td\1></td>", page)  # a head without words is none
     page = re.sub(r'<link rel="?preconnect"?[^>]*>|<meta name="?generator"?[^>]*>', "", page)
     inline = Inline()
     inline.feed(page)

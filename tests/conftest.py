@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until everything is collected: nothing that imports make is garbage
     if not hasattr(config, "workerinput"):
         os.environ[cases.SHARED] = tempfile.mkdtemp(prefix="oomdoctor-tests-")
+        os.environ["XDG_DATA_HOME"] = os.environ[cases.SHARED]  # no notes of whoever runs the tests
     elif all(Path(folder).is_dir() for folder in config.args):
         # In a clean checkout every module is compiled first. Each worker begins with its own share and finds those of the others compiled.
         modules = sorted({str(path) for folder in config.args for path in Path(folder).rglob("test_*.py")})

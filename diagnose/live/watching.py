@@ -66,6 +66,7 @@ class Watch:
     def diagnose(self, error: BaseException) -> Diagnosis:
         """Diagnose an exception together with the state of the process. Raises what `explain` raises."""
         # Here and below: the job that is watched loads the engine only once it has failed.
+        from diagnose import notebook
         from diagnose.pipeline import explain
         from diagnose.scan.source import Source
 
@@ -81,7 +82,7 @@ class Watch:
         if snapshot is not None:
             options.setdefault("snapshot", Source.text(snapshot, name="this process"))
         text = Source.text(log.encode(errors="replace"), name="exception")
-        return explain(text, configs=[*self.configs, *STATE.configs()], **options)
+        return explain(text, configs=[*self.configs, *STATE.configs()], notes=notebook.read(), **options)
 
     def _print(self, diagnosis: Diagnosis) -> None:
         """Print the answer on standard error: in full on one rank, one sentence on the others."""

@@ -1,4 +1,6 @@
 // Registers the service worker, and lets it keep what this page will need offline: data-keep names the set.
+// Tables of the docs that scroll are reached by the keyboard.
+addEventListener("load", () => setTimeout(() => { for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) box.tabIndex = 0; }));
 (() => {
   const script = document.currentScript;
   if (!("serviceWorker" in navigator) || !window.isSecureContext) return;

@@ -104,7 +104,7 @@ async function explain({example = null, set = {}, changes = {}} = {}) {
   progress(0, 0);
   const began = performance.now(), options = {...(example ? examples[example].options ?? {} : {}), ...settings()};
   try {
-    const answer = await ask({ask: "open", files: given, ...options, set});
+    const answer = await ask({ask: "open", files: given, ...options, set, notes: notes()});
     measure.open = performance.now() - began;
     measure.since_start = performance.now();
     if (answer.wrong) return status(answer.wrong, "wrong");
@@ -139,6 +139,7 @@ function draw() {
   $("switchbox").hidden = !answer.switches.trim();
   $("save-patch").hidden = !answer.patch;
   drawQuestions(answer.questions);
+  drawTried(answer.tried);
 }
 function offerCopy(code) {
   const pre = code.parentElement, box = document.createElement("div"), button = copyButton(() => code.innerText);
@@ -182,6 +183,28 @@ $("question-form").addEventListener("submit", (event) => {
   }
   explain({example: job.example, set});
 });
+
+// -- what was tried: kept in this browser, and nowhere else
+const notes = () => { try { return JSON.parse(localStorage.getItem("notes")) ?? []; } catch { return []; } };
+function drawTried(tried) {
+  $("tried").hidden = !tried.length;
+  $("tried-list").replaceChildren(...tried.map(([word, title]) => {
+    const row = document.createElement("li"), buttons = document.createElement("span");
+    buttons.className = "tools";
+    for (const result of ["worked", "failed"]) {
+      const button = document.createElement("button");
+      button.type = "button"; button.className = "small"; button.textContent = say(result); button.dataset.result = result;
+      button.setAttribute("aria-label", `${say(result)}: ${title}`);
+      button.addEventListener("click", () => {
+        try { localStorage.setItem("notes", JSON.stringify([...notes(), [job.answer.job, word, result, new Date().toISOString().slice(0, 10)]].slice(-500))); } catch { /* a browser that keeps nothing */ }
+        explain({example: job.example, set: job.set});
+      });
+      buttons.append(button);
+    }
+    row.append(title, buttons);
+    return row;
+  }));
+}
 
 // -- what if: one request at a time, and only the newest of those that wait
 let turning = false, again = false, later = 0;

@@ -14,7 +14,7 @@ from docs_pages import Inline, hash_source
 from static_site import SITE
 
 SHELL = ("/", "/zh/", "/play/", "/zh/play/", "/accuracy/", "/zh/accuracy/")
-DOCS = ("/docs/", "/docs/docs/memory/", "/docs/docs/generated/causes/logits/", "/zh/docs/", "/zh/docs/causes/logits/")
+DOCS = ("/docs/", "/docs/docs/surfaces/", "/docs/docs/memory/", "/docs/docs/generated/causes/logits/", "/zh/docs/", "/zh/docs/causes/logits/")
 
 
 def pages() -> list[Path]:
@@ -73,8 +73,9 @@ def test_a_page_in_a_browser(site: str, browser: Browser, path: str) -> None:
         "zh-CN" if path.startswith("/zh/") and path in SHELL else "zh" if "/zh/" in path else "en"
     )
     assert complaints(browser) == []
-    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 390)) if path in SHELL else (("light", 1280),):
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 390)):
         look(browser, scheme, width)
+        browser.until("![...document.querySelectorAll('.md-typeset__scrollwrap')].some((box) => box.tabIndex)")
         assert violations(browser) == [], (scheme, width)
         if path in SHELL:
             assert browser.value("document.documentElement.scrollWidth") <= width

@@ -185,6 +185,20 @@ def test_a_question_is_a_field(ready: Playground) -> None:
     ready.browser.fill("#log", "")
 
 
+def test_what_failed_is_not_advised_again(ready: Playground) -> None:
+    """A button notes it in this browser, and the answer goes on from there; the address does not tell."""
+    speak(ready, "en")
+    ready.example("openrlhf-392")
+    first = json.loads(ready.text("json"))["plan"]["steps"]
+    ready.does("document.querySelector('#tried-list [data-result=failed]').click()")
+    assert first[0] not in json.loads(ready.text("json"))["plan"]["steps"]
+    assert "You noted: optimizer offload failed" in ready.text("text") and "offload" not in ready.browser.value("location.href")
+    assert violations(ready.browser) == [] and complaints(ready.browser) == []
+    ready.browser.value("localStorage.removeItem('notes')")
+    ready.example("openrlhf-392")
+    assert json.loads(ready.text("json"))["plan"]["steps"] == first
+
+
 def test_the_address_holds_settings_and_no_log(ready: Playground) -> None:
     """A link of an example opens it with the same knobs; a pasted log leaves nothing in the address."""
     speak(ready, "en")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import attacks
@@ -17,10 +22,12 @@ import httpx
 import pytest
 from chatting import Call, Fake, Kept, as_json, faked
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from forked import ENTRY
 from hypothesis import given
 from hypothesis import strategies as st
 from serving import CONFIGS, LOG, SHORT, command, serving
 
+from diagnose import notebook
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.surfaces.bots.bot_command import BotOptions
 from diagnose.surfaces.bots.bot_feishu import ForgedRequest, RequestVerifier, Webhook, connect, parse_event, parse_post
@@ -90,7 +97,8 @@ class Talk:
 @contextmanager
 def talking(feishu: Fake, crew: Any, **options: Any) -> Iterator[Talk]:
     client = Client(feishu.url, APP, "an-app-secret")
-    desk, hook = connect(client, RequestVerifier(KEY, TOKEN), crew, BotOptions("feishu", **options))
+    desk, bot_id = connect(client, crew, BotOptions("feishu", **options))
+    hook = Webhook(desk, RequestVerifier(KEY, TOKEN), bot_id)
     desk.open()
     try:
         yield Talk(hook, client)
@@ -105,7 +113,7 @@ def card_of(call: Call) -> str:
     assert call.json["msg_type"] == "interactive" and len(call.json["uuid"]) <= 50
     told = json.loads(call.json["content"])
     assert told["schema"] == "2.0" and told["config"]["summary"]["content"]
-    return "\n".join(element["content"] for element in told["body"]["elements"])
+    return "\n".join(element["content"] for element in told["body"]["elements"] if element["tag"] == "markdown")
 
 
 # -- what is answered
@@ -116,6 +124,26 @@ def test_a_message_is_answered_by_a_card(feishu: Fake, crew: Kept) -> None:
         assert talk.say(event("text", {"text": LOG})) == 200
     [call] = feishu.to(REPLY)
     assert "4.64 GiB" in card_of(call) and call.json["reply_in_thread"] is False
+
+
+def test_a_button_notes_what_became_of_the_advice(
+    feishu: Fake, crew: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with talking(feishu, crew) as talk:
+        talk.say(event("text", {"text": f"{LOG}\n求助"}))
+    elements = json.loads(feishu.to(REPLY)[0].json["content"])["body"]["elements"]
+    worked, failed = (element for element in elements if element["tag"] == "button")
+    assert worked["text"]["content"] == "有效" and failed["text"]["content"] == "无效"
+    with talking(feishu, crew) as talk:
+        for value in (worked["behaviors"][0]["value"], {"worked": "en 1 lora"}, {"worked": "zh 12345678 rm"}, {}, {"worked": 3}):
+            header = {"event_type": "card.action.trigger", "token": TOKEN}
+            body = sealed({"schema": "2.0", "header": header, "event": {"action": {"tag": "button", "value": value}}})
+            answer = talk.hook(signed(body), body)
+            noted = value is worked["behaviors"][0]["value"]
+            assert answer.status == 200 and ("已记下" in json.loads(answer.body)["toast"]["content"]) == noted
+    _, job, *remedies = worked["behaviors"][0]["value"]["worked"].split()
+    assert [(note.job, note.remedy, note.result) for note in notebook.read()] == [(job, remedy, "worked") for remedy in remedies]
 
 
 def test_a_mention_in_a_group_is_answered_in_its_thread(feishu: Fake, crew: Kept) -> None:
@@ -379,6 +407,60 @@ def test_the_real_process(feishu: Fake) -> None:
         assert server.process.wait(40) == 0
     [call] = feishu.to(REPLY)
     assert "4.64 GiB" in card_of(call)
+
+
+def test_the_real_process_over_the_long_connection(feishu: Fake) -> None:
+    """No verification token, no key, no address: a message and a button come over the WebSocket, SIGTERM ends it with 0."""
+    pytest.importorskip("lark_oapi.ws", reason="the extra feishu-socket is not installed")
+    from lark_oapi.ws.pb.pbbp2_pb2 import Frame
+    from websockets.sync.server import ServerConnection, serve
+
+    heard: list[dict[str, Any]] = []
+
+    def link(peer: ServerConnection) -> None:
+        button = {"header": {"event_type": "card.action.trigger"}, "event": {"action": {"value": {"failed": "zh 1 nothing"}}}}
+        for told in (event("text", {"text": LOG}), {"schema": "2.0", **button}):
+            frame = Frame(SeqID=1, LogID=1, service=1, method=1, payload=json.dumps(told).encode())
+            for key, value in {"type": "event", "message_id": "m", "trace_id": "t", "sum": "1", "seq": "0"}.items():
+                frame.headers.add(key=key, value=value)
+            peer.send(frame.SerializeToString())
+            answer = Frame()
+            answer.ParseFromString(peer.recv(20))
+            heard.append(json.loads(answer.payload))
+        peer.recv(60)
+
+    with serve(link, "127.0.0.1", 0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/ws?device_id=1&service_id=1"
+        settings = {"ReconnectCount": 1, "ReconnectInterval": 1, "ReconnectNonce": 0, "PingInterval": 60}
+        feishu.routes["/callback/ws/endpoint"] = lambda _: as_json({"code": 0, "data": {"URL": where, "ClientConfig": settings}})
+        env = {**os.environ, "LC_ALL": "C.UTF-8", **environment(feishu)}
+        for name in ("FEISHU_VERIFICATION_TOKEN", "FEISHU_ENCRYPT_KEY"):
+            env.pop(name)
+        words = [sys.executable, "-c", ENTRY, "bot", "feishu", "--socket", "--workers", "1", "--lang", "en"]
+        process = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert process.stdout is not None
+        try:
+            assert b"connected to Feishu" in (said := process.stdout.readline()), said + process.stdout.read()
+            ends = time.monotonic() + 60
+            while (len(heard) < 2 or not feishu.to(REPLY)) and time.monotonic() < ends:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(40) == 0
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+    assert [answer["code"] for answer in heard] == [200, 200]
+    assert json.loads(base64.b64decode(heard[1]["data"]))["toast"]["type"] == "info"
+    assert "4.64 GiB" in card_of(feishu.to(REPLY)[0])
+
+
+def test_the_long_connection_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SET:
+        monkeypatch.setenv(name, "x")
+    left = command("bot", "feishu", "--socket", before="import sys; sys.modules['lark_oapi'] = None")
+    assert left.returncode == 2 and "pip install '.[feishu-socket]'" in left.stderr and len(left.stderr.splitlines()) == 1
 
 
 SET = ["FEISHU_APP_ID", "FEISHU_APP_SECRET", "FEISHU_VERIFICATION_TOKEN", "FEISHU_ENCRYPT_KEY"]

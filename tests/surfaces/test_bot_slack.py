@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -35,6 +36,7 @@ from serving import CONFIGS, LOG, SHORT, command, serving
 from slack_bolt import App
 from slack_sdk.signature import SignatureVerifier
 
+from diagnose import notebook
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.surfaces.bots.bot_command import BotOptions
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
@@ -106,7 +108,7 @@ def shared(slack: Fake, name: str, **more: Any) -> dict[str, Any]:
 def text_of(call: Call) -> str:
     """All words of a message that the bot sent."""
     blocks: list[dict[str, Any]] = sent(call)["blocks"]
-    return "\n".join(part["text"] for block in blocks for part in ([block["text"]] if "text" in block else block["elements"]))
+    return "\n".join(part["text"] for block in blocks if block["type"] != "actions" for part in ([block["text"]] if "text" in block else block["elements"]))
 
 
 def sent(call: Call) -> dict[str, Any]:
@@ -165,6 +167,22 @@ def test_where_files_may_not_be_sent_the_patch_is_a_block(slack: Fake, crew: Kep
     answer, patch = slack.to(POST)
     assert "4.64 GiB" in text_of(answer)
     assert text_of(patch).startswith("```\n--- ") and sent(patch)["thread_ts"] == "10.1"
+
+
+def test_a_button_notes_what_became_of_the_advice(slack: Fake, crew: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    slack.routes["/respond"] = always(as_json({"ok": True}))
+    with talking(slack, crew) as talk:
+        talk.event(mention(TYPED))
+    (buttons,) = [block for block in sent(slack.to(POST)[0])["blocks"] if block["type"] == "actions"]
+    assert [element["text"]["text"] for element in buttons["elements"]] == ["It worked", "It failed"]
+    pressed = {"type": "block_actions", "user": {"id": "U1"}, "team": {"id": "T0"}, "actions": [{**buttons["elements"][1], "block_id": "b"}]}
+    with talking(slack, crew) as talk:
+        body = urlencode({"payload": json.dumps({**pressed, "response_url": f"{slack.url}/respond"})})
+        assert talk.send(body, kind="application/x-www-form-urlencoded") == 200
+    _, job, *remedies = buttons["elements"][1]["value"].split()
+    assert [(note.job, note.remedy, note.result) for note in notebook.read()] == [(job, remedy, "failed") for remedy in remedies]
+    assert slack.to("/respond")[0].json["text"] == "Noted. The next answer on this job starts there."
 
 
 def test_the_shortcut_explains_whoever_wrote_the_message(slack: Fake, crew: Kept) -> None:

@@ -27,6 +27,9 @@ ADAM = 16
 
 #: Terms that do not depend on the batch.
 STATES = ("weights", "gradients", "optimizer_states")
+
+#: What is stored for the backward pass.
+KEPT = ("activations", "attention_scores")
 FIXED = (*STATES, "extra_models", "comm_buffers")
 GROUPS = (*FIXED, "activations", "attention_scores", "logits", "mm_inputs")
 
@@ -153,6 +156,7 @@ def _ledger_facts(book: FactBook, ledger: Ledger) -> list[Fact]:
     ]
     if ledger.complete:
         derived.append(derived_fact("ledger.states", moment.of(*STATES), _sum_terms(moment, *STATES)))
+        derived.append(derived_fact("ledger.kept", moment.of(*KEPT), _sum_terms(moment, *KEPT)))
         derived += [
             derived_fact("ledger.total", moment.total, _sum_terms(moment)),
             derived_fact("ledger.moment", moment.name, "moment of the failure"),

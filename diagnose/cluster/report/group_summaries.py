@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from diagnose import notebook
 from diagnose.cluster.report import report_queries
 from diagnose.cluster.report.report_queries import digests, fetch_row
 from diagnose.cluster.report.summary_types import (
@@ -21,6 +23,7 @@ from diagnose.cluster.report.summary_types import (
     Step,
     Store,
     Summary,
+    Tried,
     Variant,
     build_or_report,
 )
@@ -76,7 +79,7 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
     runs, latest = fetch_row(store, "select count(*), max(run) from runs")
     users, projects, frameworks = (_names(store, keys, column) for column in ('f."user"', "f.project", "t.framework"))
     examples = _examples(store, keys)
-    plans = _plans(store, keys, examples)
+    plans, tried = _plans(store, keys, examples), _tried(store, keys)
     groups_read = []
     for number, row in enumerate(rows, 1):
         (
@@ -121,6 +124,7 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
                 else None,
                 short=None if median_shortage is None else int(median_shortage),
                 new=runs > 1 and first_run is not None and first_run == latest,
+                tried=tried.get(key, ()),
             )
         )
     return tuple(groups_read), rows[0][-1] if rows else 0
@@ -138,6 +142,30 @@ def _names(store: Store, keys: list[str], column: str) -> dict[str, tuple[Named,
     for key, name, jobs in rows:
         names[key] = (*names.get(key, ()), Named(name, jobs))
     return names
+
+
+def _tried(store: Store, keys: list[str]) -> dict[str, tuple[Tried, ...]]:
+    """What became of remedies in each group: once for each job whose report says so, and for each note of one."""
+    rows = store.query(
+        """select key, t.same_job, t.tried, count(*) from triage_failed f join triage_digests t using (diagnosis)
+        where key in (select unnest($1)) group by 1, 2, 3""",
+        [keys],
+    )
+    notes = {(note.job, note.remedy): note.result for note in notebook.read()}
+    counted: dict[str, Counter[tuple[str, str]]] = {}
+    jobs: dict[str, set[str]] = {}
+    for key, same_job, tried, count in rows:
+        counts = counted.setdefault(key, Counter())
+        for result, remedy in _parse_list(tried):
+            counts[remedy, result] += count
+        jobs.setdefault(key, set()).add(same_job)
+    for key, counts in counted.items():
+        counts.update((remedy, result) for (job, remedy), result in notes.items() if job in jobs[key])
+    return {
+        key: tuple(Tried(remedy, counts[remedy, "worked"], counts[remedy, "failed"]) for remedy in sorted({remedy for remedy, _ in counts}))
+        for key, counts in counted.items()
+        if counts
+    }
 
 
 def _examples(store: Store, keys: list[str]) -> dict[str, Example]:

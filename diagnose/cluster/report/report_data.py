@@ -76,6 +76,7 @@ def _group(group: Group, lang: Lang) -> Json:
             {"key": near.key, "similarity": round(near.similarity, 3), "same": [*near.same], "different": [*near.other]}
             for near in group.near
         ],
+        "tried": [{"remedy": tried.remedy, "worked": tried.worked, "failed": tried.failed} for tried in group.tried],
     }
 
 

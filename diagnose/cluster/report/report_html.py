@@ -142,6 +142,7 @@ def figures(group: Group, lang: Lang) -> list[tuple[str, str]]:
         ("when", report_words.period_text(group.period, lang)),
         ("who", report_words.people(group, lang)),
         ("sure", semicolon(lang).join(filter(None, (report_words.certainty_text(group, lang), report_words.shortage_text(group, lang))))),
+        ("tried", report_words.tried_text(group, lang)),
     ]
 
 

@@ -58,6 +58,8 @@ DIGEST_PATHS = {
     "steps": "$.plan.steps",
     "fits": "$.plan.fits",
     "env": "$.plan.env",
+    "same_job": "$.job",
+    "tried": "$.tried",
     "edits": "$.plan.edits",
 }
 EDIT_PATHS = {"keys": "$[*].key", "olds": "$[*].from", "news": "$[*].to", "targets": "$[*].target", "renamed": "$[*].renamed"}

@@ -70,6 +70,8 @@ def _group(page: Page, group: Group, summary: Summary, lang: Lang) -> None:
         hidden = group.plan.more + sum(variant.jobs for variant in group.plan.variants[VARIANTS:])
         page.say(say("more_variants", lang, jobs=report_words.count(hidden, lang)) if hidden else "", "    ", "      ", "dim")
     page.say(f"{say('sure', lang)}{colon(lang)}{report_words.certainty_text(group, lang)}", "  ", "    ")
+    if told := report_words.tried_text(group, lang):
+        page.say(f"{say('tried', lang)}{colon(lang)}{told}", "  ", "    ")
     example = f"{one_line(group.example.name)}{colon(lang)}{one_line(group.example.headline.to(lang))}"
     page.say(f"{say('example', lang)}{colon(lang)}{example}", "  ", "    ", "dim")
     if summary.by == "fingerprint":

@@ -227,6 +227,14 @@ def certainty_text(group: Group, lang: Lang) -> str:
     return semicolon(lang).join(sentences)
 
 
+def tried_text(group: Group, lang: Lang) -> str:
+    """What became of remedies in the group; empty where nobody says."""
+    return semicolon(lang).join(
+        say("tried_counts", lang, remedy=words.name_of("remedy", tried.remedy, lang), worked=number(tried.worked), failed=number(tried.failed))
+        for tried in group.tried
+    )
+
+
 def fitting(group: Group) -> int:
     """The number of jobs in which the plan fits."""
     return sum(entry.jobs for entry in group.plan.fits if entry.name in advice_text.FITTING) if group.plan is not None else 0

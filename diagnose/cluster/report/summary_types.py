@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from diagnose.cluster.store.group_fingerprint import Parts
 from diagnose.errors import log_crash
@@ -113,6 +113,14 @@ class Example:
     diagnosis: str
 
 
+class Tried(NamedTuple):
+    """What became of a remedy in a group, as its reports and the notes of whoever asks say."""
+
+    remedy: str
+    worked: int
+    failed: int
+
+
 @dataclass(slots=True)
 class Near:
     """Another group that may be the same mistake: common and differing parts of the fingerprint."""
@@ -147,6 +155,7 @@ class Group:
     short: int | None = None  # bytes that half of the jobs lacked at most
     new: bool = False  # first seen in the latest run, and there was one before
     near: tuple[Near, ...] = ()
+    tried: tuple[Tried, ...] = ()
 
 
 @dataclass(slots=True)

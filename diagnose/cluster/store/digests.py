@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from diagnose import notebook
 from diagnose.cluster.store import group_fingerprint
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis, Json
@@ -51,6 +52,8 @@ def digest(diagnosis: Diagnosis) -> str:
         "question": None if not outcome.questions else {
             "why": _text(outcome.questions[0].why), "how": _text(outcome.questions[0].how), "set": outcome.questions[0].set},
         "notices": [_notice(notice) for notice in diagnosis.notices if notice.level != "info"][:NOTICES],
+        "job": diagnosis.job,
+        "tried": [[result, str(fact.value)] for result, name in notebook.FACTS.items() for fact in diagnosis.facts if fact.name == name],
     }  # fmt: skip
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     return _without_folders(text, [source.name for source in diagnosis.inputs])

@@ -55,8 +55,9 @@ def make(
     if (lowering := tensor_relief.verdict(job)) is not None:
         job.listen(lowering)
     helped = tuple(str(fact.value) for fact in book.all("report.helped"))
+    noted = {fact.value for fact in book.all("report.helped") if fact.origin == "given"}
     if helped:
-        job.listen(Verdict(SAID, "unknown", "likely", "", None, phrase("plan.said_to_help"), same(""), None, True, (), helped, ""))
+        job.listen(Verdict(SAID, "unknown", "likely", "", None, phrase("plan.noted_to_help" if noted else "plan.said_to_help"), same(""), None, True, (), helped, ""))
     offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
     if usual or is_thin(offers, job):
@@ -64,6 +65,8 @@ def make(
     tried = base_rates.tried(book)
     offers = either_way(ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped), job)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
+    if (proven := next((offer for offer in offers if offer.id in noted), None)) is not None:  # who ran it knows better than the ledger
+        draft = Draft((proven,), proven.changes, "unknown")
     drawn = finished(draft, job) if draft is not None else None
     offers, short = closing(arranged(offers, draft, job), draft, job)
     refused += short

@@ -88,17 +88,18 @@ def release_offer(rule: Rule, job: Job, verdict: Verdict, entry: Mapping[str, An
         else ""
     )
     command = same(f"pip install '{_package(library)}{bound}'")
+    titled = replace(rule, title=phrase(f"plan.{rule.remedy}", library=_package(library), release=bound.lstrip("<>="))) if bound else rule
     changes: dict[str, Value] = {f"version.{library}": Version(str(entry["until"]))} if bound.startswith(">=") else {}
     bench = job.bench
     saving = bench.saving(changes) if changes and bench.trust in ("full", "short") else None
     if saving is not None and not saving.moment and saving.bytes.bytes > job.bench.noticeable:
         after = bench.after(changes)
         peak = bench.need(after)
-        return offered(rule, job, changes, saving, peak, bench.fits(changes), why_saves(job, saving, peak), command=command)
+        return offered(titled, job, changes, saving, peak, bench.fits(changes), why_saves(job, saving, peak), command=command)
     gone = verdict.accounts_for
     why = phrase("plan.release", library=library, bound=bound, title=verdict.title)
     verdict_fits = freed(job, gone) if gone else "unknown"
-    return offered(rule, job, changes, Saving(gone) if gone else None, None, verdict_fits, why, command=command)
+    return offered(titled, job, changes, Saving(gone) if gone else None, None, verdict_fits, why, command=command)
 
 
 # -- keys that are not read

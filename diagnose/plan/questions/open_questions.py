@@ -48,7 +48,7 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     if job.on_host:
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):
-        yield first.missing, phrase("plan.ask_presumed", fact=asked(first.missing), title=first.title)
+        yield first.missing, phrase("plan.ask_presumed", fact=asked(first.missing))
     if not (plan and plan.fits in ("yes", "likely") and keeps_results(plan, offers)) and (cards := cards_that_do(job)):
         yield "parallel.world", phrase("plan.ask_spread", fact=asked("parallel.world"), cards=str(cards))
     if is_card_unknown(job):

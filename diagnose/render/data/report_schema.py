@@ -301,3 +301,4 @@ class Report(Part):
     check: Check | None = at(
         lambda diagnosis: diagnosis.outlook and With(diagnosis.outlook, fits=diagnosis.fits), "Only of `check`.", default=None
     )
+    job: str = at(doc="The REPORT-ID of `oomdoctor worked` and `failed`: equal in every answer on this job.", default="")

@@ -40,7 +40,8 @@ CALLED = page_templates.by_name(
 def render(diagnosis: Diagnosis, lang: Lang = "en", _: View = PLAIN) -> str:
     """The answer as a complete page."""
     title = f"{failure_text.banner(diagnosis, lang)} · oomdoctor"
-    return _render("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET), inside=False)
+    note = advice_text.note_command(diagnosis, lang)
+    return _render("answer_page", diagnosis, lang, title=title, sheet=page_templates.asset(*SHEET), inside=False, note=note)
 
 
 def body(diagnosis: Diagnosis, lang: Lang = "en", *, inside: bool = False) -> str:

@@ -39,6 +39,9 @@ SURE = "yes"
 #: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
 
+#: Of how many remedies a page asks what became of them.
+MOST_TRIED = 5
+
 #: A path with a drive, as Windows prints it in a traceback; the prompt of its newer shell.
 _DRIVE = lazy_compile(r"[A-Za-z]:[\\/]")
 _PROMPT = lazy_compile(r"\bPS [A-Za-z]:\\[^>]{0,300}>")
@@ -248,6 +251,8 @@ def is_in_order(plan: Plan, diagnosis: Diagnosis, others: int) -> bool:
 
 def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     """The one thing that keeps open whether the job then fits."""
+    if any(fact.name == "report.helped" and fact.origin == "given" and fact.value in tried_first(diagnosis) for fact in diagnosis.facts):
+        return word("open_noted", lang)
     known = {fact.name for fact in diagnosis.facts if fact.value is not None}
     if not known.intersection(("hardware.gpu", "hardware.capacity")):
         return word("open_card", lang)
@@ -305,3 +310,22 @@ def shell(diagnosis: Diagnosis) -> str:
 def quoted_lines(diagnosis: Diagnosis) -> Iterable[str]:
     """The lines of the log that were quoted as evidence."""
     return (fact.witness.text for fact in diagnosis.facts if fact.origin == "log")
+
+
+def tried_first(diagnosis: Diagnosis) -> list[str]:
+    """The words of what is to be done: the steps of the plan, else the first remedy."""
+    plan, remedies = diagnosis.outcome.plan, diagnosis.outcome.remedies
+    return list(plan.steps) if plan is not None and plan.steps else [remedy.id for remedy in remedies[:1]]
+
+
+def worth_trying(diagnosis: Diagnosis, lang: Lang) -> tuple[tuple[str, str], ...]:
+    """Word and title of the first remedies, those of the plan first: a reader can say what became of them."""
+    titles = {remedy.id: remedy.title.to(lang) for remedy in diagnosis.outcome.remedies}
+    first = [step for step in tried_first(diagnosis) if step in titles]
+    return tuple((word, titles[word]) for word in list(dict.fromkeys([*first, *titles]))[:MOST_TRIED])
+
+
+def note_command(diagnosis: Diagnosis, lang: Lang) -> str:
+    """How to say what became of the advice; empty without advice."""
+    words = tried_first(diagnosis)
+    return word("note_command", lang, job=diagnosis.job, remedies=" ".join(words)) if words and diagnosis.job else ""

@@ -17,7 +17,7 @@ from diagnose.render.parts.words import amount, bracketed, comma, phase, places,
 from diagnose.units import Size
 
 #: Notices about which of several runs is diagnosed: shown though they are only information.
-RUN_NOTICES = ("attempts", "started_again", "older_runs")
+RUN_NOTICES = ("attempts", "started_again", "older_runs", "noted")
 #: Notices that change how the whole answer is read, which come first: a command that ends early did not run as it looks, nor did a
 #: configuration that the log contradicts.
 LEADING_NOTICES = ("config.cut_off", "config.joined_words", "config.disagreement", "config.conflict")

@@ -14,7 +14,7 @@ WIDEST, NARROWEST = 110, 40
 
 class View(NamedTuple):
     """Amount and width of the output. `top`: number of remedies in full; `budget`, `rules`: show every term, every rule; `options`: name
-    the options that tell more, which only a command that was typed can take."""
+    the options that tell more, which only a command that was typed can take; `reader`: somebody sits before it, who may come back and tell what helped."""
 
     width: int = 80
     colour: bool = False
@@ -23,6 +23,7 @@ class View(NamedTuple):
     budget: bool = False
     rules: bool = False
     options: bool = True
+    reader: bool = False
 
 
 #: Eighty columns, no colour: a pipe.
@@ -34,7 +35,7 @@ PLAIN = View()
 
 def stream_view(out: TextIO | None, top: int = 3, verbose: bool = False, budget: bool = False, rules: bool = False) -> View:
     """The view for a stream; 80 columns if it is no terminal and COLUMNS is not set."""
-    return View(min(max(columns(out), NARROWEST), WIDEST), colourful(out), max(top, 0), verbose, budget, rules)
+    return View(min(max(columns(out), NARROWEST), WIDEST), colourful(out), max(top, 0), verbose, budget, rules, reader=terminal(out))
 
 
 def colourful(out: TextIO | None) -> bool:

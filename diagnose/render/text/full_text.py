@@ -28,6 +28,8 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     questions(page, diagnosis, lang)
     unsettled(page, diagnosis, lang)
     notices(page, diagnosis, lang, verbose=True)
+    if told := advice_text.note_command(diagnosis, lang):
+        page.heading(told)
 
 
 def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:

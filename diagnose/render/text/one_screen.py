@@ -28,11 +28,15 @@ EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
 #: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
 LINES, COLUMNS = 24, 80
 
+#: The same where nothing but what helps most often can be advised.
+LITTLE = 18
+
 #: Pieces left out of a full screen, the least useful first.
 OMISSIONS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
-    *("reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
-    *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt", "hint"),
+    *("note", "reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
+    *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt", "hint", "later failure"),
+    "edits of later steps",
 )  # fmt: skip
 
 
@@ -73,7 +77,8 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     """Write the answer; unless --top asks for more, leave parts out until it fits the screen. The table of `check` is never cut."""
-    lines_above, room = [*page.lines], LINES if page.width >= COLUMNS else LINES * COLUMNS // page.width
+    lines = LITTLE if diagnosis.outcome.usual else LINES
+    lines_above, room = [*page.lines], lines if page.width >= COLUMNS else lines * COLUMNS // page.width
     limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
     for count in range(limit + 1):
         page.lines = [*lines_above]
@@ -120,7 +125,8 @@ def why(screen: Screen) -> None:
     elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
-    later_failure(screen)
+    if "later failure" not in screen.omitted:
+        later_failure(screen)
 
 
 def later_failure(screen: Screen) -> None:
@@ -195,7 +201,8 @@ def remedies(screen: Screen) -> None:
             page.say(f"{number}. {words.name_of('remedy', step, lang)}", "  ", "     ")
             continue
         page.say(f"{number}. {remedy.title.to(lang)}{colon(lang)}{advice_text.saving_and_price(remedy, lang, alone=False)}", "  ", "     ")
-        changes(screen, remedy)
+        if number <= 2 or "edits of later steps" not in screen.omitted:
+            changes(screen, remedy)
         reasons(screen, remedy, "reasons of steps")
     if plan is not None:
         full_text.edits(page, diagnosis, advice_text.changes_without_step(plan, by_id)[0], (), lang, "     ")
@@ -274,7 +281,8 @@ def notices(screen: Screen) -> None:
         if notice.level == "error" or "rest of notes" not in screen.omitted:
             full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.omitted)
         else:
-            page.say(wrap(words.notice_with_level(notice, lang), page.width - 2)[0] + " …", style="note")
+            first, *more = wrap(words.notice_with_level(notice, lang), page.width - 2)
+            page.say(first + " …" if more else first, style="note")
     if len(important) > limit:
         page.say(word("more_notices", lang, count=len(important) - limit), style="dim")
 
@@ -309,3 +317,5 @@ def hint(screen: Screen) -> None:
         page.gap()
     patchable = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
     page.say(word("more_detail_patch" if patchable else "more_detail", screen.lang), style="dim")
+    if screen.view.reader and "note" not in screen.omitted:
+        page.say(advice_text.note_command(diagnosis, screen.lang), style="dim")

@@ -11,9 +11,11 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from diagnose import notebook
 from diagnose.errors import UserError
 from diagnose.phrases import Lang, phrase
 from diagnose.surfaces.server import serve_command
@@ -22,6 +24,12 @@ Name = Literal["slack", "feishu"]
 
 #: Seconds that the timestamp of a signed request may lie from now.
 MAX_SKEW = 300
+#: Modules that only a socket needs, by platform; their libraries are an extra of their own.
+PARTS: dict[str, tuple[str, ...]] = {"feishu": ("bot_feishu_socket",)}
+#: Characters of what a button sends.
+MAX_VALUE = 1000
+#: The buttons below an answer, each with its words in rules/phrases/remote.yaml.
+BUTTONS: dict[notebook.Result, str] = {"worked": "it_worked", "failed": "it_failed"}
 
 
 @dataclass(slots=True)
@@ -72,13 +80,14 @@ class Incoming:
 @dataclass(slots=True)
 class Outgoing:
     """An answer in the platform's markup, within its length limit. `title` is for notifications, `notes` are sentences below the text,
-    `patch` is plain text."""
+    `patch` is plain text. `tried`: what the buttons below it send (`tried_value`), empty without buttons."""
 
     text: str
     title: str = ""
     notes: tuple[str, ...] = ()
     patch: str = ""
     lang: Lang = "en"
+    tried: str = ""
 
 
 class FetchError(Exception):
@@ -108,10 +117,11 @@ def bot(options: BotOptions) -> int:
     """Answer messages until a signal to stop. Raises UserError if the bot cannot start."""
     try:
         module = importlib.import_module(f"diagnose.surfaces.bots.bot_{options.platform}")
-        if options.http:
-            importlib.import_module("diagnose.surfaces.bots.bot_http")
+        for part in ("bot_http",) if options.http else PARTS.get(options.platform, ()):
+            importlib.import_module(f"diagnose.surfaces.bots.{part}")
     except ImportError as error:
-        raise serve_command.missing_extra(options.platform, error, f"bot {options.platform}") from error
+        extra = options.platform if options.http or options.platform not in PARTS else f"{options.platform}-socket"
+        raise serve_command.missing_extra(extra, error, f"bot {options.platform}") from error
     status: int = module.run(options)
     return status
 
@@ -122,6 +132,21 @@ def read_secret(name: str, meaning: str) -> str:
     if not value:
         raise UserError(phrase("bot.no_token", name=name), "", phrase(f"bot.{meaning}"))
     return value
+
+
+def tried_value(lang: Lang, job: str, remedies: Sequence[str]) -> str:
+    """What a button sends: enough to note what became of an answer, whenever it is pressed. Empty without advice."""
+    return " ".join((lang, job, *remedies)) if job and remedies else ""
+
+
+def take_note(result: notebook.Result, value: object) -> str:
+    """Note what a button says; the sentence for whoever pressed it. What is no value of ours is not noted."""
+    lang, job, *remedies = value.split() if isinstance(value, str) and len(value) < MAX_VALUE and len(value.split()) > 2 else ("en", "", "")
+    kept = None
+    if notebook.JOB.fullmatch(job) and set(remedies) <= set(notebook.remedies()):
+        with suppress(OSError):
+            kept = notebook.write(job, remedies, result)
+    return phrase("remote.noted" if kept else "remote.not_noted").to("zh" if lang == "zh" else "en")
 
 
 def is_recent(timestamp: str) -> bool:

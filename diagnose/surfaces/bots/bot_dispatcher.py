@@ -15,7 +15,7 @@ from typing import Any
 
 from diagnose.phrases import Lang, phrase
 from diagnose.render.markup.chat_within_limit import dialect
-from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Platform, Post
+from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Platform, Post, tried_value
 from diagnose.surfaces.server.question import Question, label
 from diagnose.surfaces.server.worker_pool import FINISH_SECONDS, Lost, Overloaded, Stopped, WorkerPool
 
@@ -120,7 +120,7 @@ class Dispatcher:
             if isinstance(result, str):
                 return None if message.unprompted else self.plain_answer(result, reader)
             relevance, answer = result
-            answer = Outgoing(answer.text, answer.title, tuple(reader.notes), answer.patch, lang)
+            answer = Outgoing(answer.text, answer.title, tuple(reader.notes), answer.patch, lang, answer.tried)
             if relevance == "oom":
                 return answer
             lookalike = lookalike or (answer if relevance == "other" else None)
@@ -149,7 +149,8 @@ class Dispatcher:
         if answer.wrong:
             return answer.wrong
         data = json.loads(answer.data)
-        return data["relevance"], Outgoing(answer.page, data["title"], (), data["patch"])
+        tried = tried_value(lang, answer.job, [word for word, _ in answer.tried])
+        return data["relevance"], Outgoing(answer.page, data["title"], (), data["patch"], tried=tried)
 
 
 class QuestionReader:

@@ -1,4 +1,5 @@
-"""`oomdoctor bot feishu`: messages to the bot in Feishu or Lark, through the signed and encrypted webhook of an event subscription.
+"""`oomdoctor bot feishu`: messages to the bot in Feishu or Lark, through the signed and encrypted webhook of an event subscription, or the
+long connection of bot_feishu_socket.py.
 
 Source: open.feishu.cn: event subscription (url_verification, X-Lark-Signature, AES-256-CBC of `encrypt`), im.message.receive_v1,
 content of received messages, cards in JSON 2.0.
@@ -15,6 +16,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import httpx
@@ -27,7 +29,7 @@ from diagnose.render.markup.chat_within_limit import dialect
 from diagnose.surfaces.bots import bot_command
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, build_pool
-from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge
+from diagnose.surfaces.bots.bot_feishu_api import ApiError, Client, FileTooLarge, toast
 from diagnose.surfaces.bots.bot_http import Reply, serve_webhook
 from diagnose.surfaces.server.worker_pool import WorkerPool
 
@@ -103,20 +105,27 @@ def run(options: BotOptions) -> int:
     """Answer until a signal arrives. Raises UserError for a missing or wrong secret or an address that is taken."""
     app_id = bot_command.read_secret("FEISHU_APP_ID", "feishu_app_id")
     app_secret = bot_command.read_secret("FEISHU_APP_SECRET", "feishu_app_secret")
-    token = bot_command.read_secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
-    verifier = RequestVerifier(bot_command.read_secret("FEISHU_ENCRYPT_KEY", "feishu_encrypt_key"), token)
-    client = Client(bot_command.read_api_url("FEISHU_API_URL", API), app_id, app_secret)
-    dispatcher, webhook = connect(client, verifier, build_pool(options), options)
+    base = bot_command.read_api_url("FEISHU_API_URL", API)
+    if options.http:
+        token = bot_command.read_secret("FEISHU_VERIFICATION_TOKEN", "feishu_verification_token")
+        verifier = RequestVerifier(bot_command.read_secret("FEISHU_ENCRYPT_KEY", "feishu_encrypt_key"), token)
+    client = Client(base, app_id, app_secret)
+    dispatcher, bot_id = connect(client, build_pool(options), options)
     try:
-        serve_webhook(webhook, PATH, dispatcher, options.host, options.port, options.lang)
+        if options.http:
+            serve_webhook(Webhook(dispatcher, verifier, bot_id), PATH, dispatcher, options.host, options.port, options.lang)
+        else:
+            from diagnose.surfaces.bots.bot_feishu_socket import serve_socket  # needs Feishu's own SDK, which webhooks do not
+
+            serve_socket(dispatcher, partial(take, dispatcher, bot_id), base, app_id, app_secret, options)
     finally:
         dispatcher.close()
         client.close()
     return 0
 
 
-def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, Webhook]:
-    """The dispatcher and the webhook that feeds it. Raises UserError for secrets that Feishu refuses."""
+def connect(client: Client, pool: WorkerPool, options: BotOptions) -> tuple[Dispatcher, str]:
+    """The dispatcher, and the bot's own id. Raises UserError for secrets that Feishu refuses."""
     try:
         info = client.call("GET", "bot/v3/info").get("bot")
         bot_id = str(info.get("open_id")) if isinstance(info, dict) else ""
@@ -124,8 +133,7 @@ def connect(client: Client, verifier: RequestVerifier, pool: WorkerPool, options
         why = str(error) if isinstance(error, ApiError) else type(error).__name__
         name = "FEISHU_APP_ID, FEISHU_APP_SECRET"
         raise UserError(phrase("bot.not_let_in", platform="Feishu", why=why), "", phrase("bot.see_token", name=name)) from error
-    dispatcher = Dispatcher(Feishu(client), pool, options)
-    return dispatcher, Webhook(dispatcher, verifier, bot_id)
+    return Dispatcher(Feishu(client), pool, options), bot_id
 
 
 class Webhook:
@@ -141,10 +149,18 @@ class Webhook:
             return Reply(401, b'{"error": "not signed as agreed"}')
         if event.get("type") == "url_verification":
             return Reply(200, json.dumps({"challenge": str(event.get("challenge"))}).encode())
-        message = parse_event(event, self.bot_id)
-        if message is not None:
-            self.dispatcher.submit(message)
-        return Reply(200, b"{}")
+        told = take(self.dispatcher, self.bot_id, event)
+        return Reply(200, json.dumps({} if told is None else toast(told), ensure_ascii=False).encode())
+
+
+def take(dispatcher: Dispatcher, bot_id: str, event: Mapping[str, object]) -> str | None:
+    """Queue the message of an event; what is said to whoever pressed a button, None for other events."""
+    if (told := pressed(event)) is not None:
+        return told
+    message = parse_event(event, bot_id)
+    if message is not None:
+        dispatcher.submit(message)
+    return None
 
 
 # -- messages
@@ -169,6 +185,15 @@ def parse_event(event: Mapping[str, object], bot_id: str) -> Incoming | None:
     context = {**thread, "message": message_id, "in_thread": not direct or bool(thread["thread_id"])}
     author = str(_dict(sender.get("sender_id")).get("open_id") or "")
     return Incoming(message_id, parse_post(message_id, kind, message.get("content")), context, author, unprompted=not (direct or mentioned))
+
+
+def pressed(event: Mapping[str, object]) -> str | None:
+    """What is said to whoever pressed a button below an answer, once it is noted; None for other events."""
+    if _dict(event.get("header")).get("event_type") != "card.action.trigger":
+        return None
+    value = _dict(_dict(_dict(event.get("event")).get("action")).get("value"))
+    result = next((name for name in bot_command.BUTTONS if name in value), None)
+    return bot_command.take_note(result or "failed", value.get(result) if result else None)
 
 
 def _is_old(header: Mapping[str, object]) -> bool:
@@ -291,8 +316,17 @@ def idempotency_key(*parts: str) -> str:
 
 def build_card(answer: Outgoing) -> dict[str, object]:
     """A card with the answer; the list of chats shows its `summary`."""
-    elements = [{"tag": "markdown", "content": answer.text}]
+    elements: list[dict[str, object]] = [{"tag": "markdown", "content": answer.text}]
     elements += [{"tag": "markdown", "content": note, "text_size": "notation"} for note in answer.notes]
+    elements += [
+        {
+            "tag": "button",
+            "text": {"tag": "plain_text", "content": phrase(f"remote.{words}").to(answer.lang)},
+            "size": "small",
+            "behaviors": [{"type": "callback", "value": {result: answer.tried}}],
+        }
+        for result, words in (bot_command.BUTTONS.items() if answer.tried else ())
+    ]
     return {
         "schema": "2.0",
         "config": {"update_multi": True, "width_mode": "fill", "summary": {"content": html.unescape(answer.title)[:100]}},

@@ -118,6 +118,11 @@ class Client:
             attempt += 1
 
 
+def toast(text: str) -> dict[str, object]:
+    """The answer to a pressed button: a line that is shown for a moment."""
+    return {"toast": {"type": "info", "content": text}}
+
+
 def path_segment(name: str) -> str:
     """An id that is safe as one segment of a URL. Raises ApiError for any other text."""
     if not NAME.fullmatch(name):

@@ -17,7 +17,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.http_retry import HttpRequest, HttpResponse, RateLimitErrorRetryHandler, RetryState
 from slack_sdk.webhook import WebhookClient
 
+from diagnose import notebook
 from diagnose.errors import UserError
 from diagnose.phrases import phrase
 from diagnose.render.parts.strings import visible
@@ -48,6 +49,8 @@ API = "https://slack.com/api"
 FILE_HOSTS = frozenset({"files.slack.com", "files.slack-gov.com"})
 PATH = "/slack/events"
 SHORTCUT = "explain_oom"
+#: How the ids of buttons begin, before what became of the advice.
+ACTION = "oomdoctor_"
 #: What the bot's token has to be allowed; docs/examples/slack-manifest.yaml asks for it.
 SCOPES = (
     "app_mentions:read", "channels:history", "chat:write", "commands", "files:read", "files:write", "groups:history", "im:history",
@@ -137,6 +140,9 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
         if wanted and not event.get("bot_id") and f"<@{bot_user}>" not in str(event.get("text")):
             dispatcher.submit(parse_event(event, unprompted=not direct))
 
+    for result in bot_command.BUTTONS:
+        app.action(f"{ACTION}{result}")(button_listener(result))
+
     @app.shortcut(SHORTCUT)
     def shortcut_used(ack: Any, shortcut: dict[str, Any]) -> None:
         """Explain the message that the shortcut was used on, whoever wrote it, each time."""
@@ -144,6 +150,16 @@ def _register_listeners(app: App, dispatcher: Dispatcher, bot_user: str) -> None
         event = {**shortcut["message"], "channel": shortcut["channel"]["id"], "user": shortcut.get("user", {}).get("id")}
         key = str(shortcut.get("trigger_id") or shortcut.get("action_ts"))
         dispatcher.submit(parse_event(event, key, answer_at=str(shortcut.get("response_url") or "")))
+
+
+def button_listener(result: notebook.Result) -> Callable[..., None]:
+    """Notes what became of the advice, and says so to whoever pressed the button."""
+
+    def button_pressed(ack: Any, action: dict[str, Any], respond: Any) -> None:
+        ack()
+        respond(text=bot_command.take_note(result, action.get("value")), response_type="ephemeral", replace_original=False)
+
+    return button_pressed
 
 
 def serve_http(app: App, dispatcher: Dispatcher, options: BotOptions, secret: str) -> None:
@@ -285,6 +301,8 @@ class Slack:
         blocks: list[dict[str, object]] = [section(answer.text)]
         if answer.notes:
             blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": note[:2000]} for note in answer.notes]})
+        if answer.tried:
+            blocks.append(buttons(answer))
         try:
             self._post(channel, thread, answer.title, blocks)
             if answer.patch:
@@ -315,6 +333,22 @@ class Slack:
             )
         except (SlackClientError, OSError, HTTPException):
             self._post(channel, thread, name, [section(patch_block(answer))])
+
+
+def buttons(answer: Outgoing) -> dict[str, Any]:
+    """One button for each thing that may have become of the advice."""
+    return {
+        "type": "actions",
+        "elements": [
+            {
+                "type": "button",
+                "action_id": f"{ACTION}{result}",
+                "value": answer.tried,
+                "text": {"type": "plain_text", "text": phrase(f"remote.{words}").to(answer.lang)},
+            }
+            for result, words in bot_command.BUTTONS.items()
+        ],
+    }
 
 
 def section(text: str) -> dict[str, Any]:

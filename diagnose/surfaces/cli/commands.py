@@ -41,6 +41,13 @@ def known_rules(begun: str) -> list[str]:
     return sorted(name for name in rule_index.load_index([]).names() if name.startswith(begun))
 
 
+def remedies(begun: str) -> list[str]:
+    """Completion: words of remedies."""
+    from diagnose import notebook
+
+    return [name for name in notebook.remedies() if name.startswith(begun)]
+
+
 def groupings(begun: str) -> list[str]:
     """Completion: what failures can be grouped by."""
     from diagnose.cluster.report.summary_types import BY
@@ -78,6 +85,8 @@ Good = Annotated[str, _argument("good_job", "GOOD")]
 Bad = Annotated[str, _argument("bad_job", "BAD")]
 Words = Annotated[list[str], _argument("what_if_words", "LOG|KNOB=VALUE...", turnable)]
 Name = Annotated[str, _argument("rule_id", "ID", known_rules)]
+Report = Annotated[str, _argument("report_id", "REPORT-ID")]
+Remedies = Annotated[list[str], _argument("tried_remedies", "REMEDY...", remedies)]
 Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIND=]FILE")]
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
 Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
@@ -126,6 +135,7 @@ Log = Annotated[str | None, _option("run_log", "--log", metavar="FILE")]
 Http = Annotated[bool, _option("http", "--http")]
 Opened = Annotated[list[str] | None, _option("opened_folder", "--folder", metavar="DIR")]
 Hooks = Annotated[bool, _option("webhooks", "--http")]
+Socket = Annotated[bool, _option("long_connection", "--socket")]
 Attached = Annotated[int, _number("bot_mib", "--max-mib", low=1, high=256)]
 
 #: The commands by name, in the order of the help, each an application of its own: typer reads the parameters of the one that is asked for.
@@ -244,6 +254,20 @@ def open_page(
     _end(lang, lambda: open_command.open_page(log or (), *answer_options.split_options(options), out=out))
 
 
+@command("worked")
+def worked(report: Report, remedy: Remedies, lang: Lang = None) -> None:
+    from diagnose.surfaces.terminal.note_command import note
+
+    _end(lang, lambda: note(report, remedy, "worked", language(lang)))
+
+
+@command("failed")
+def failed(report: Report, remedy: Remedies, lang: Lang = None) -> None:
+    from diagnose.surfaces.terminal.note_command import note
+
+    _end(lang, lambda: note(report, remedy, "failed", language(lang)))
+
+
 @command("run", context_settings={"allow_interspersed_args": False})
 def run(
     command: Command, log: Log = None, configs: Config = None, model: Model = None, gpu: Gpu = None, gpus: Gpus = None, set: Set = None,
@@ -356,13 +380,14 @@ def bot_slack(
 
 @bot_command("feishu")
 def bot_feishu(
-    host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
+    socket: Socket = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
     redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
     from diagnose.surfaces.bots.bot_command import BotOptions, bot
 
-    _end(lang, lambda: bot(BotOptions("feishu", http=True, **options)))
+    socket = options.pop("socket")
+    _end(lang, lambda: bot(BotOptions("feishu", http=not socket, **options)))
 
 
 @app.callback(invoke_without_command=True)

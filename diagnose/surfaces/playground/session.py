@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from diagnose import notebook
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
@@ -80,9 +81,11 @@ class Session:
         """Read the files (`log`, `config`, or `any`, which is sorted by what it is) below `folder` and answer."""
         os.chdir(asked["folder"])
         logs, configs, snapshot = sorted_files(asked["files"])
-        options = {name: asked.get(name) or None for name in ("model", "gpu", "gpus")} | {"set": asked.get("set") or {}}
+        options: dict[str, Any] = {name: asked.get(name) or None for name in ("model", "gpu", "gpus")} | {"set": asked.get("set") or {}}
         if not logs and not configs and snapshot is None:
             raise what_if_command.turned_error("no_page", "give_something")
+        noted = [note for row in asked.get("notes") or [] for note in notebook.parsed(row)]
+        options |= {"notes": noted}
         failed = logs or snapshot is not None
         diagnosis = explain(logs, configs=configs, **options, snapshot=snapshot) if failed else check(configs, **options)
         self.job = Job(diagnosis)
@@ -102,6 +105,8 @@ class Session:
             "text": RENDERERS["text"](diagnosis, lang, View(width=WIDTH)),
             "json": RENDERERS["json"](diagnosis, lang, View()),
             "patch": advice_text.patch(diagnosis),
+            "job": diagnosis.job,
+            "tried": advice_text.worth_trying(diagnosis, lang),
             "questions": [self.question(of, lang) for of in diagnosis.outcome.questions],
             "counted": self.opened.bench.state({}).need is not None,
             "switches": turned_page.switches(remedies, plan.steps if plan else (), lang),

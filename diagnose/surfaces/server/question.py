@@ -59,14 +59,16 @@ class Answer:
     data: str = ""
     page: str = ""
     wrong: str = ""
-    #: Of a web page: its title, the name of the file that it is kept as, the file itself, the same as a comment, the plan as a diff, and
-    #: fields for what is asked.
+    #: Of a web page: its title, the name of the file that it is kept as, the file itself, the same as a comment, the plan as a diff,
+    #: fields for what is asked, and the job with the remedies (word and title) of which a reader can say what became of them.
     title: str = ""
     stem: str = ""
     file: str = ""
     comment: str = ""
     patch: str = ""
     asked: tuple[Field, ...] = ()
+    job: str = ""
+    tried: tuple[tuple[str, str], ...] = ()
 
 
 def encodable(text: str) -> str:

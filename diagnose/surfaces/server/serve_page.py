@@ -12,7 +12,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.responses import HTMLResponse, Response
 
-from diagnose import catalogue
+from diagnose import catalogue, notebook
 from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.html import SHEET
@@ -66,7 +66,12 @@ def add_page(app: FastAPI, ask: Callable[[Question], Any], redact: bool, limits:
             lang = negotiate_language(
                 request.headers.get("accept-language", ""), field_text(form_data, "lang") or request.query_params.get("lang", "")
             )
-            reply: Answer = await ask(build_question(form_data, lang, redact, await read_files(form_data)))
+            files = await read_files(form_data)
+            if is_note(form_data) and request.headers.get("sec-fetch-site") != "cross-site":
+                take_note(*noted(form_data))
+                if not has_material(form_data, files):
+                    return html_response("paste", lang, told=phrase("remote.noted").to(lang))
+            reply: Answer = await ask(build_question(form_data, lang, redact, files))
         except RequestError as refusal:
             return form_with_error(refusal.status, refusal.detail(lang), lang, form_data)
         return form_with_error(422, reply.wrong, lang, form_data) if reply.wrong else answer_response(reply, lang, kept_fields(form_data))
@@ -117,10 +122,15 @@ def texts_of_field(form: FormData, uploaded: dict[str, list[tuple[str, bytes]]],
     return (*texts, *uploaded.get(field, []), *uploaded.get(f"{field}_file", []))
 
 
+def has_material(form: FormData, uploaded: dict[str, list[tuple[str, bytes]]]) -> bool:
+    """Whether a log or a config was given."""
+    return any(texts_of_field(form, uploaded, name) for name in ("log", "config"))
+
+
 def build_question(form: FormData, lang: Lang, redact: bool, uploaded: dict[str, list[tuple[str, bytes]]]) -> Question:
     """The question of a form; pasted text comes before files. Raises RequestError for an empty form or a wrong number."""
     logs, configs = texts_of_field(form, uploaded, "log"), texts_of_field(form, uploaded, "config")
-    if not logs and not configs:
+    if not has_material(form, uploaded):
         raise RequestError(422, "nothing_given")
     number = field_text(form, "gpus")
     if number and not (number.isascii() and number.isdigit() and 0 < int(number[:9]) <= 10**6):
@@ -148,8 +158,38 @@ def kept_fields(form: FormData) -> dict[str, str] | None:
     """What was pasted, for a form that asks for more; None where files were chosen, which a page cannot send again, or the text is long."""
     if any(isinstance(value, UploadFile) and value.filename for value in form.values()):
         return None
-    typed = {name: value for name, value in form.items() if isinstance(value, str) and value.strip()}
+    typed = {name: value for name, value in form.items() if isinstance(value, str) and value.strip() and name not in ("job", *NOTES)}
     return typed if sum(map(len, typed.values())) <= MAX_ECHO else None
+
+
+# -- notes
+
+#: Fields that say what became of a remedy, which is their value.
+NOTES: tuple[notebook.Result, ...] = ("worked", "failed")
+
+
+def is_note(form: FormData) -> bool:
+    """Whether the form says what became of a remedy."""
+    return any(field_text(form, name) for name in NOTES)
+
+
+def noted(form: FormData) -> tuple[str, list[str], notebook.Result]:
+    """The job, the remedy and what became of it. Raises RequestError where one of them is none."""
+    result = next(name for name in NOTES if field_text(form, name))
+    job, remedy = field_text(form, "job"), field_text(form, result)
+    if not notebook.JOB.fullmatch(job) or remedy not in notebook.remedies():
+        raise RequestError(422, "not_understood", why=result)
+    return job, [remedy], result
+
+
+def take_note(job: str, remedies: list[str], result: notebook.Result) -> None:
+    """Keep it. Raises RequestError where it cannot be kept."""
+    try:
+        kept = notebook.write(job, remedies, result)
+    except OSError:
+        kept = None
+    if kept is None:
+        raise RequestError(500, "not_noted")
 
 
 # -- pages
@@ -166,7 +206,7 @@ def render_template(name: str, lang: Lang, **values: object) -> str:
     def say(key: str, **figures: object) -> str:
         return phrase(f"remote.{key}", **figures).to(lang)
 
-    variables = {"title": "oomdoctor", "wrong": "", "typed": {}, "cards": catalogue.card_names(), **values}
+    variables = {"title": "oomdoctor", "wrong": "", "told": "", "typed": {}, "cards": catalogue.card_names(), **values}
     return "".join(page_templates.page(name, lang, say=say, **variables))
 
 
@@ -188,7 +228,7 @@ def answer_response(answer: Answer, lang: Lang, kept: dict[str, str] | None = No
     asked = [one for one in answer.asked if kept is not None and one.name not in kept]
     response = html_response(
         "pasted", lang, answer=answer.page, sheet=sheet, title=f"{answer.title} · oomdoctor", stem=answer.stem, asked=asked,
-        kept=kept or {},
+        kept=kept or {}, job=answer.job, tried=answer.tried,
         patch=data_link("text/x-diff", answer.patch), file=data_link("text/html", answer.file), comment=answer.comment,
     )  # fmt: skip
     response.headers["content-security-policy"] = CONTENT_POLICY.format(styles=f" {page_templates.csp_digest(sheet)}")

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any, Literal, cast
 
+from diagnose import notebook
 from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
@@ -63,6 +64,8 @@ def answer_question(question: Question) -> Answer:
         comment=RENDERERS["markdown"](diagnosis, question.lang, View()),
         patch=advice_text.patch(diagnosis),
         asked=tuple(form_field(asked, question.lang) for asked in diagnosis.outcome.questions),
+        job=diagnosis.job,
+        tried=advice_text.worth_trying(diagnosis, question.lang),
     )
 
 
@@ -78,7 +81,7 @@ def form_field(asked: AskedQuestion, lang: Lang) -> Field:
 
 def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis:
     """The diagnosis, with secrets masked if the question wants it. Raises UserError for an option without a meaning."""
-    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": question.set}
+    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": question.set, "notes": notebook.read()}
     configs = [source for number, config in enumerate(question.configs, 1) for source in config_sources(number, *config)]
     if not question.logs:
         diagnosis = check(configs, **options, frontier=frontier)
@@ -128,7 +131,8 @@ def answer_chat(question: Question) -> Answer:
     message = chat(diagnosis, platform, question.lang, redact=False)  # diagnose_question has masked it
     headline = diagnosis.verdict.headline.to(question.lang)[:MAX_TITLE]
     data = {"relevance": relevance(diagnosis), "title": dialect(platform).escape(headline), "patch": message.patch}
-    return Answer(data=json.dumps(data, ensure_ascii=False), page=message.text)
+    tried = tuple((word, "") for word in advice_text.tried_first(diagnosis))
+    return Answer(data=json.dumps(data, ensure_ascii=False), page=message.text, job=diagnosis.job, tried=tried)
 
 
 def relevance(diagnosis: Diagnosis) -> Relevance:

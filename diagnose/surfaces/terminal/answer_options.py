@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from diagnose import notebook
 from diagnose.phrases import Lang
 from diagnose.surfaces.terminal import path_arguments
 
@@ -37,6 +38,7 @@ class AnswerInputs(NamedTuple):
             "gpus": self.gpus,
             "set": path_arguments.settings(self.set),
             "rules": [Path(folder) for folder in self.rules],
+            "notes": notebook.read(),
         }
 
 
