@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from diagnose import rule_files
 from diagnose.adapters.launch.flags import Flag, forwarded_variables, parse_flags
 from diagnose.adapters.launch.launchers import (
-    is_image,
     SHELLS,
+    is_image,
     is_variable,
     joined_text,
     runner_length,
