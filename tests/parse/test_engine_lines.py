@@ -228,7 +228,7 @@ def test_what_an_engine_serves_is_not_what_is_trained() -> None:
     assert "model.path" not in facts(ENGINE, SGLANG)
 
 
-OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 800.00 MiB. GPU 0 has a total capacity of 15.56 GiB of which 442.62 MiB is free."
+OOM = "CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 15.56 GiB of which 442.62 MiB is free."
 PROFILES = "WARNING 04-27 16:27:59 [profiling.py:245] The sequence length used for profiling (max_num_batched_tokens = 20000) is too short"
 
 

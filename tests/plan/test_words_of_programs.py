@@ -87,4 +87,4 @@ def test_a_server_without_files_is_told_its_options(tmp_path: Path) -> None:
     log = tmp_path / "router.log"
     log.write_text('INFO text_embeddings_router: src/lib.rs:248: Starting\nError: DriverError(CUDA_ERROR_OUT_OF_MEMORY, "out of memory")\n')
     told = [remedy.command.en for remedy in explain(log).outcome.remedies if remedy.command]
-    assert "--max-batch-tokens 8192 (Text Embeddings Inference)" in told, told
+    assert "--max-batch-tokens 2048 (Text Embeddings Inference)" in told, told
