@@ -22,6 +22,7 @@ CONFIGURED = (
     *(
         "comfyui",
         "detectron2",
+        "exllama",
         "faster_whisper",
         "forge",
         "invokeai",
@@ -29,6 +30,7 @@ CONFIGURED = (
         "lmdeploy",
         "nnunet",
         "sglang",
+        "tei",
         "tgi",
         "trtllm",
         "ultralytics",

@@ -226,3 +226,43 @@ def test_gigabytes_of_text_generation_inference_are_decimal() -> None:
 def test_what_an_engine_serves_is_not_what_is_trained() -> None:
     """A server's log names no trained model: taken for one, its weights would be looked for whole on every card."""
     assert "model.path" not in facts(ENGINE, SGLANG)
+
+
+OOM = "CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 15.56 GiB of which 442.62 MiB is free."
+PROFILES = "WARNING 04-27 16:27:59 [profiling.py:245] The sequence length used for profiling (max_num_batched_tokens = 20000) is too short"
+
+
+@for_each(
+    "lines, check",
+    [
+        ((PROFILES, OOM), "prefill_too_long"),
+        (
+            (f"{INFO}Exception in worker VllmWorkerProcess while processing method determine_num_available_blocks: {OOM}",),
+            "prefill_too_long",
+        ),
+        ((PROFILES, f"{INFO}# GPU blocks: 2110, # CPU blocks: 512", OOM), "none"),
+        ((f"{INFO}Capturing cudagraphs for decoding. This may lead to unexpected consequences", OOM), "graph_capture"),
+        ((f"{INFO}Capturing cudagraphs for decoding.", f"{INFO}Graph capturing finished in 22 secs, took 0.64 GiB", OOM), "none"),
+        ((OOM,), "none"),
+    ],
+)
+def test_a_failure_without_frames_is_of_the_last_thing_that_an_engine_began(lines: tuple[str, ...], check: str) -> None:
+    assert facts(*lines)["log.engine_check"] == check
+
+
+@for_each(
+    "lines, known",
+    [
+        (("load_tensors: offloaded 49/49 layers to GPU",), {"log.card_layers": 49}),
+        (
+            ('source=memory.go:356 msg="offload to cuda" layers.offload=5 memory.available="[23.3 GiB]"',),
+            {"log.card_layers": 5, "log.card_free": "23.3 GiB"},
+        ),
+        (('msg="offload to cuda" memory.available="[23.3 GiB 23.3 GiB]"',), {"log.card_free": None}),
+        (("  Device 0: RTX 3090, compute capability 8.6, VMM: yes, VRAM: 24126 MiB (23863 MiB free)",), {"log.card_free": "23863 MiB"}),
+        (("Model: 94.30 / 47.83",), {"log.card_free": "94.30 GiB"}),
+    ],
+)
+def test_what_the_card_had_before_the_layers_came(lines: tuple[str, ...], known: dict[str, object]) -> None:
+    told = facts(*lines)
+    assert {name: told.get(name) for name in known} == known

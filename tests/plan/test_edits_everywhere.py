@@ -24,7 +24,7 @@ from diagnose.plan.edits import knob_edits, value_spelling
 from diagnose.plan.patch import patching
 
 #: Tables of options that stand before a program, or of variables; their forms are tested by name elsewhere.
-_NOT_FILES = {"torchrun", "deepspeed_launch", "accelerate_launch", "shell", "swift_env", "pytorch", "peft"}
+_NOT_FILES = {"torchrun", "deepspeed_launch", "accelerate_launch", "shell", "swift_env", "tei_env", "tgi_env", "pytorch", "peft"}
 FRAMEWORKS = sorted(set(rule_files.table("frameworks")) - _NOT_FILES)
 
 

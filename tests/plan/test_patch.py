@@ -137,7 +137,8 @@ def samples(key: Key) -> Iterator[Value]:
     words = {"count": ["4"], "ratio": ["0.5"], "switch": ["enabled", "disabled"], "word": list(entry.words), "text": ["some/thing"]}.get(
         entry.kind, []
     )
-    for word in dict.fromkeys(word for word in (key.values.values() if key.values else words) if word not in ("nothing", "unknown")):
+    means = [word for meaning in (key.values.values() if key.values else words) for word in (words if meaning == "same" else [meaning])]
+    for word in dict.fromkeys(word for word in means if word not in ("nothing", "unknown")):
         yield word if entry.kind in ("word", "text") else typed(key.knob, word)
 
 

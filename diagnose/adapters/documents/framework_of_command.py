@@ -9,7 +9,7 @@ from diagnose import rule_files
 from diagnose.adapters.formats.config_value import YES, Places
 from diagnose.adapters.formats.settings import Form
 from diagnose.adapters.schema import framework_tables
-from diagnose.adapters.schema.config_kinds import trainer_of_overrides, programs_of_options
+from diagnose.adapters.schema.config_kinds import programs_of_options, trainer_of_overrides
 from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Origin, Witness
 

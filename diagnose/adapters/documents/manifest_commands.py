@@ -12,6 +12,7 @@ from diagnose import rule_files
 from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.yaml_file import compose_documents
 from diagnose.adapters.launch.launch_command import Launch, starts_program, text_launches, text_words, words_launches
+from diagnose.adapters.launch.launchers import is_image
 from diagnose.adapters.shell.shell_text import Chars, Word
 
 _MAX_WORDS = 2000
@@ -55,7 +56,9 @@ def _holders(node: Any, depth: int) -> Iterator[dict[str, Any]]:
         return
     fields = {name.value: value for name, value in node.value if _is_node(name, "scalar")}
     keys = rule_files.table("programs")["holders"]
-    if any(_is_node(fields.get(key), "sequence") or _is_node(fields.get(key), "scalar") for key in keys["words"]):
+    image = fields.get(keys["image"])
+    entered = _is_node(image, "scalar") and image is not None and is_image(image.value)  # it needs no command
+    if entered or any(_is_node(fields.get(key), "sequence") or _is_node(fields.get(key), "scalar") for key in keys["words"]):
         yield fields
         return
     for value in fields.values():
@@ -79,7 +82,7 @@ def _launches_of(fields: dict[str, Any], text: str) -> list[Launch]:
             words += text_words(chars)
     words = [_expanded(word, env) for word in words]
     image = fields.get(keys["image"])
-    if words and words[0].text.startswith("-") and _is_node(image, "scalar") and image is not None:
+    if _is_node(image, "scalar") and image is not None and (words[0].text.startswith("-") if words else is_image(image.value)):
         words = [_word(image, text), *words]
     texts = [word for word in words if word.chars is not None and re.search(r"\s", word.text.strip())]
     if words and len(texts) == len(words):  # each is a command of its own, or several

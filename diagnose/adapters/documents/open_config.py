@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_SHOWN = 500
 
 #: Hint of a command in YAML or JSON, such as the containers of a manifest.
-_MANIFEST = lazy_compile(r"(?:^|[\s{,-])[\"']?(?:command|cmd|args|arguments|entrypoint|run|script|commands)[\"']?[ \t]*:\s*[^\s{]")
+_MANIFEST = lazy_compile(r"(?:^|[\s{,-])[\"']?(?:command|cmd|args|arguments|entrypoint|run|script|commands|image)[\"']?[ \t]*:\s*[^\s{]")
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -10,6 +10,7 @@ from diagnose import rule_files
 from diagnose.adapters.launch.flags import Flag, forwarded_variables, parse_flags
 from diagnose.adapters.launch.launchers import (
     SHELLS,
+    is_image,
     is_variable,
     joined_text,
     runner_length,
@@ -212,7 +213,7 @@ def _of_list(launch: Launch) -> Launch:
 
 def words_launches(words: Sequence[Word], env: dict[str, Word], text: str) -> list[Launch]:
     """The launch that the words of a list describe; options without a program belong to one named elsewhere."""
-    if not words or not any(word.text.startswith("-") or "=" in word.text for word in words):
+    if not words or not (is_image(words[0].text) or any(word.text.startswith("-") or "=" in word.text for word in words)):
         return []
     launches = command_launches(Command(tuple(words), env, words[0].start), text)
     return [_of_list(launch) for launch in launches]

@@ -25,8 +25,14 @@ def skip_options(words: list[Word]) -> list[Word]:
             return words[index:]
         if re.match(r"[A-Za-z_]\w*=", word.text) and not (index and re.fullmatch(r"--?[A-Za-z][\w-]*", words[index - 1].text)):
             return words[index:]
+    return next((words[index:] for index, word in enumerate(words) if is_image(word.text)), [])
+
+
+def is_image(text: str) -> bool:
+    """Whether it is the image of a container whose entry point is a program that we know; a tag counts as far as the table says one."""
+    name = text.rpartition("/")[2]
     images = rule_files.table("programs")["images"]
-    return next((words[index:] for index, word in enumerate(words) if word.text.rpartition("/")[2].partition(":")[0] in images), [])
+    return any(name.startswith(image) if ":" in image else name.partition(":")[0] == image for image in images)
 
 
 def split_launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:

@@ -96,7 +96,7 @@ def _process_facts(book: FactBook) -> list[Fact]:
 
 
 def _layers(book: FactBook) -> list[Fact]:
-    """The layers that the card has room for, where the buffer of those that were to go there was refused: alike ones, a twentieth left over."""
+    """The layers that the card has room for, where the buffer of those meant for it was refused: alike ones, a twentieth left over."""
     layers, buffer, free = book.count("log.card_layers"), book.size("log.requested"), book.size("log.card_free")
     if not layers or not buffer or free is None or book.word("log.phase") != "model_load" or book.count("log.gpu"):
         return []

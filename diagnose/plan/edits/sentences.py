@@ -192,7 +192,9 @@ def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | N
     in_file = rule.turns.startswith("zero.") and trainer.file_key != ""
     table = framework_tables.table(framework_tables.of_role("engine")) if in_file else trainer
     spellings = ((key.key, word_for(key, value)) for key in table.of(rule.turns) if key.addable and key.takes == "whole")
-    setting = next((f"{key}: {word}" for key, word in spellings if word is not None), None)
+    options = trainer.serves and job.regime == "serve" and bool(trainer.detect.get("commands"))  # a server is started by a command
+    settings = ((f"--{key.replace('_', '-')} {word}" if options and "." not in key else f"{key}: {word}", word) for key, word in spellings)
+    setting = next((setting for setting, word in settings if word is not None), None)
     if setting is None:
         return None
     if in_file:

@@ -29,7 +29,8 @@ def word_for(key: Key, value: Value) -> str | None:
     """The framework's word for a value of the knob, unquoted; None where it has none."""
     text = table_word(value)
     if key.values is not None:
-        return next((name for name, meaning in key.values.items() if meaning == text and "*" not in name), None)
+        same = text if key.values.get("*") == "same" and text not in key.values else None
+        return next((name for name, meaning in key.values.items() if meaning == text and "*" not in name), same)
     return {"enabled": "true", "disabled": "false"}[text] if isinstance(value, bool) else text
 
 

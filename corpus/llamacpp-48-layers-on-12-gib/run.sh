@@ -1,0 +1,1 @@
+llama-server -m m.gguf -ngl 99 -c 4096
