@@ -44,7 +44,7 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     if shape is not None and fact is not None:
         witness = fact.witness
     else:
-        shape = next((model for name in TRAINED if (model := _named_model(book, name))), None)
+        shape = next((model for name in TRAINED for fact in book.all(name) if (model := catalogue.model(str(fact.value or "")))), None)
         if shape is None:
             yield from _denoiser(book)
             yield from _size_by_name(book)

@@ -603,3 +603,20 @@ def test_any_script_is_read_within_bounds(lines: list[str]) -> None:
         python_file.Reader("\n".join(lines)).read(python_classes())
     except Unreadable:
         pass
+
+
+def test_a_dict_with_the_keys_of_deepspeed_is_its_config() -> None:
+    """In a script of one's own, whatever the dict is called; what its names and products stand for is computed, and can be edited."""
+    text = """
+rows, other = 2, {"stage": 3}
+rows_per_prompt = 2
+settings = {
+    "train_micro_batch_size_per_gpu": 4 * rows_per_prompt,
+    "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}},
+}
+engine, *_ = deepspeed.initialize(model=model, config=settings)
+"""
+    told = read({"own.py": text})
+    assert value(told, "zero.stage") == 2 and value(told, "zero.offload_optimizer") == "cpu"
+    assert value(told, "train.micro_batch_size") == 8
+    assert value(read({"own.py": 'settings = {"stage": 3, "device": "cpu"}\nmodel(settings)\n'}), "zero.stage") is None

@@ -151,3 +151,14 @@ def test_a_card_prints_no_more_than_it_has() -> None:
 
 def test_a_strange_capacity_implies_nothing() -> None:
     assert book(capacity("20.00")).fact("hardware.inferred") is None
+
+
+def test_a_path_that_names_no_model_does_not_hide_the_one_that_is_named_elsewhere() -> None:
+    found = book(("model.path", "/root/model_res_0_19a40f345d0f", "config"), ("model.path", "qwen3-235b-a22b", "said"))
+    assert found.word("model.id") == "Qwen/Qwen3-235B-A22B"
+
+
+def test_the_most_that_a_card_may_have_is_that_of_the_largest_of_its_name() -> None:
+    most = book(("hardware.gpu", "A100", "said")).size("hardware.at_most")
+    assert most is not None and most.bytes > 78 * 2**30
+    assert book(("hardware.gpu", "A100", "said"), capacity("39.39")).size("hardware.at_most") == Size.printed("39.39", "GiB")

@@ -58,5 +58,17 @@ def test_evidence_of_one_kind_counts_once_and_a_lead_is_needed() -> None:
     assert regime.decided({})[0] == "unknown"
 
 
+def test_what_says_not_what_for_yields_to_a_purpose_that_is_as_likely() -> None:
+    place = next(iter(book(train__stage="sft"))).witness
+
+    def of(**weights: int) -> str:
+        return regime.decided({name: {"words": (weight, place)} for name, weight in weights.items()})[0]
+
+    assert of(train=10, host=10) == of(train=10, load_save=10, host=10) == "train"
+    assert of(data=10, host=10) == "data"
+    assert of(train=10, load_save=15) == "load_save"
+    assert of(train=10, serve=10, host=10) == "unknown"
+
+
 def test_before_a_run_an_unknown_regime_is_no_fact() -> None:
     assert [*regime.facts(book(), None, ())] == []

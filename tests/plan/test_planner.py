@@ -12,7 +12,7 @@ from workshop import GIB, TRAIN_YAML, book, cause, edit, job, judged, reprice
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.decide.verdict import Judgement, Verdict
-from diagnose.facts import FactBook
+from diagnose.facts import Fact, FactBook, Witness
 from diagnose.pipeline import explain
 from diagnose.plan import make
 from diagnose.plan.choose import base_rates
@@ -387,3 +387,11 @@ def test_before_a_run_that_fits_there_is_nothing_to_do_but_room_to_use() -> None
     found = outcome(planned(train__micro_batch_size="1", train__max_seq_len="2048"), room=30)
     assert found.remedies == () and found.plan is not None and found.plan.steps == ()
     assert found.plan.ladder[0].knob == "train.micro_batch_size"
+
+
+def test_smaller_samples_of_one_kind_that_did_not_help_speak_against_those_of_any() -> None:
+    def vain(*remedies: str) -> set[str]:
+        return base_rates.tried(FactBook(Fact("report.tried", remedy, "said", Witness("page.md", 3)) for remedy in remedies))
+
+    assert vain("lower_image_resolution") == {"lower_image_resolution", "smaller_samples"}
+    assert vain("lower_micro_batch") == {"lower_micro_batch"}
