@@ -375,3 +375,18 @@ def test_no_more_rollouts_are_scored_than_a_step_has_rows() -> None:
     )
     made = max(term.size.bytes for each in reference.moments for term in each.terms if term.group == "logits")
     assert made == 8 * 2 * 4096 * 128256
+
+
+def test_a_part_of_the_states_stays_where_only_a_fraction_is_offloaded() -> None:
+    """Megatron's optimizer_offload_fraction."""
+    whole, part = (book(MOE, zero__offload_optimizer=word, zero__offload_ratio=0.75) for word in ("none", "cpu"))
+    for key in ("moments", "master_partition"):
+        assert moment(part, "optimizer_step").only(key).bytes == moment(whole, "optimizer_step").only(key).bytes // 4
+
+
+def test_what_a_person_counts_of_a_run_over_visible_cards_are_cards() -> None:
+    """One process spreads the layers (device_map): --gpus 4 are no four processes."""
+    spread = {**JOB, "train.framework": "swift", "train.load_dtype": "bf16"}
+    facts = book(spread).learn([Fact("model.spread", True, "config", Witness("config", text="test"))])
+    facts = facts.learn([Fact("parallel.world", 4, "given", Witness("given", text="test"))])
+    assert moment(facts, "load").only("weights_whole").bytes == pytest.approx(2 * 8030261248 / 4, rel=0.2)

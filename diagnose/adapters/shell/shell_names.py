@@ -13,6 +13,7 @@ from diagnose.phrases import phrase
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _PERCENT = re.compile(r"%([A-Za-z_]\w*)%")
 _CAT = re.compile(r"\s*cat\s*<<(-?)\s*(['\"]?)(\w+)\2[^\n]*\n(.*?)\n[\t ]*\3\s*$", re.DOTALL)
+_EXPR = re.compile(r"\$\(\s*expr\s+([^()\n]{1,200})\)")
 _ITEM = re.compile(r"([A-Za-z_]\w*)\[([@*]|\d{1,6})\](.*)", re.DOTALL)
 _MAX_REFERENCE = 1000  # characters of one `${...}`
 
@@ -71,6 +72,8 @@ class Expander:
             return self._expand_arithmetic(start + 3, stop, stop + 2)
         if text.startswith("$[", start) and (stop := text.find("]", start, start + _MAX_REFERENCE)) > 0:
             return self._expand_arithmetic(start + 2, stop, stop + 1)
+        if text.startswith("$(", start) and (sum_of := _EXPR.match(text, start)):
+            return self._expand_arithmetic(sum_of.start(1), sum_of.end(1), sum_of.end())
         if text.startswith("$(", start):
             return self._expand_substitution()
         if text.startswith("${", start):
@@ -87,10 +90,10 @@ class Expander:
         return stop if stop >= 0 else len(self.text)
 
     def _expand_arithmetic(self, first: int, last: int, end: int) -> Chars:
-        """`$((A * B))`, and `$[A * B]` as it was written before; the text between `first` and `last` is what is calculated."""
+        """`$((A * B))`, `$[A * B]` as it was written before, and `$(expr A \\* B)`; calculated is what stands from `first` to `last`."""
         start = self.pos
         self.pos = end
-        value = evaluate(self.text[first:last], self._known_value)
+        value = evaluate(self.text[first:last].replace("\\*", "*"), self._known_value)
         if value is None:
             return Chars.unknown(self.text[start + 1 : self.pos], start, self.pos)
         chars = Chars()

@@ -21,7 +21,8 @@ class Sharding(NamedTuple):
     """How one role is divided. `ranks`: data parallel ranks (None: unknown); `group`: those among which states are divided, fewer where the
     model is sharded within a node only; `ends`: layers of the first and of the last pipeline stage, where they are set (0: as the others);
     `expert_tensor`: tensor parallel degree of experts (None: as the rest); `second`: those among which
-    ZeRO++ divides its second copy of the weights; `sequence`: tensor parallel ranks also divide the tokens between layers; `hands_on`:
+    ZeRO++ divides its second copy of the weights; `states_kept`: the share of optimizer states that stays where
+    the rest is offloaded; `sequence`: tensor parallel ranks also divide the tokens between layers; `hands_on`:
     DeepSpeed gets its configuration unchanged, so that its own defaults hold (an HF integration may fill bucket sizes from h)."""
 
     scheme: Scheme
@@ -37,6 +38,7 @@ class Sharding(NamedTuple):
     group: int | None = None
     second: int | None = None
     offload_optimizer: bool = False
+    states_kept: float = 0
     offload_param: bool = False
     hands_on: bool = False
     unknown: tuple[str, ...] = ()
@@ -110,6 +112,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
         group=group,
         second=_secondary_group(book, scheme, ranks),
         offload_optimizer=_away(book, "zero.offload_optimizer") if scheme.startswith("zero") else wrapped_away,
+        states_kept=1 - min(1.0, book.ratio("zero.offload_ratio") or 1.0) if scheme.startswith("zero") else 0,
         offload_param=_away(book, "zero.offload_param") if scheme == "zero3" else wrapped_away,
         hands_on=traits_of(book.word("train.framework")).deepspeed_direct,
         unknown=("parallel.world",) if ranks is None else open_group,
@@ -118,12 +121,12 @@ def sharding(book: FactBook, role: Role) -> Sharding:
 
 def _spread_over(book: FactBook) -> int | None:
     """Cards over which one process spreads the model's layers (device_map: auto); they compute in turn, like a pipeline with a single micro
-    batch. None: it does not; 0: over an unknown number. Where a person counts one process, that is the number of cards, too."""
-    if book.switch("model.spread") is not True or (book.count("parallel.world") or 1) > 1:
-        return None
+    batch. None: it does not; 0: over an unknown number. What a person counts are cards."""
     counted = book.fact("parallel.world")
-    one = 1 if counted is not None and counted.origin == "given" else 0
-    return book.count("run.cuda_devices") or book.count("hardware.count") or one
+    given = book.count("parallel.world") if counted is not None and counted.origin == "given" else None
+    if book.switch("model.spread") is not True or (given is None and (book.count("parallel.world") or 1) > 1):
+        return None
+    return book.count("run.cuda_devices") or book.count("hardware.count") or given or 0
 
 
 def _missing_fact(book: FactBook, scheme: Scheme, cards: int | None) -> str:

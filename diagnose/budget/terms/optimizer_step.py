@@ -36,7 +36,9 @@ def steps_in_backward(job: Setup) -> bool:
 
 
 def is_offloaded(job: Setup) -> bool:
-    """Whether the optimizer states live in host memory."""
+    """Whether all optimizer states live in host memory."""
+    if job.sharding.offload_optimizer and job.sharding.states_kept:
+        return False
     return job.sharding.offload_optimizer or job.book.word("train.optimizer_offload") in ("cpu", "nvme")
 
 
@@ -64,6 +66,8 @@ def optimizer_states(job: Setup, *, exist: bool = True) -> list[Term]:
     symbols, low, values = _states(job, used)
     least = f"({low}){per}" if low else ""
     whole = f"({symbols}){per}" if per and "+" in symbols else f"{symbols}{per}"
+    if job.sharding.offload_optimizer:
+        whole = f"{job.sharding.states_kept:g}*{whole}"
     return [term("moments", "optimizer_states", whole, values, source=used.source, low=least, optimizer=name)]
 
 

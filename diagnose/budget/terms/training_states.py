@@ -142,9 +142,11 @@ def master_copies(job: Setup) -> list[Term]:
         return [term("master_block", "optimizer_states", "4*P_b", block_letters(job), source=used.source)]
     if not job.precision.master:
         return []
+    width: float = job.precision.master_width
     if job.sharding.offload_optimizer:
+        width *= job.sharding.states_kept
+    if not width:
         return [job.term("master_offloaded", "optimizer_states", "0", source=ZERO)]
-    width = job.precision.master_width
     if job.sharding.scheme == "zero0":
-        return [job.term("master", "optimizer_states", f"{width}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
-    return [job.term("master_partition", "optimizer_states", f"{width}*Pt/N", source=ZERO)] if job.knows("N") else []
+        return [job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
+    return [job.term("master_partition", "optimizer_states", f"{width:g}*Pt/N", source=ZERO)] if job.knows("N") else []
