@@ -18,6 +18,7 @@ from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text
 from diagnose.plan.edits.verified_edits import _doubt
+from diagnose.plan.patch import patching
 from diagnose.release_spans import ReleaseSpan
 from diagnose.units import Version
 
@@ -385,3 +386,27 @@ def test_a_computed_accumulation_is_multiplied_or_follows(before: str, steps: in
 def test_cards_that_a_script_counts_stay_counted() -> None:
     text = "CARDS=$(nvidia-smi -L | wc -l)\ntorchrun --nproc_per_node $CARDS run_clm.py --per_device_train_batch_size 2 --output_dir o\n"
     assert keys({"run.sh": text}, {"parallel.world": 16}) in (None, [])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    ["if [ $PACK == 1 ]; then\n  cmd+=(--packing)\nfi\n", 'case $PACK in\n  1) cmd+=(--packing) ;;\nesac\n', '[ -n "$PACK" ] && cmd+=(--packing)\n'],
+)
+def test_no_option_is_added_under_a_condition(lines: str) -> None:
+    """It would count only where the condition holds."""
+    text = f'cmd=(trl sft --model_name_or_path a/b)\ncmd+=(--per_device_train_batch_size 4)\n{lines}"${{cmd[@]}}"\n'
+    found = read({"run.sh": text})
+    edits = knob_edits.edits(found.documents, FactBook(found.facts), {"train.loss_kernel": "liger"})
+    assert "--packing)" in patching.texts(found.documents, edits or ())["run.sh"]
+
+
+def test_an_engine_is_not_set_up_where_none_runs() -> None:
+    text = "base_model: a/b\nrl: dpo\nmicro_batch_size: 2\nsequence_len: 2048\n"
+    assert keys({"a.yaml": text}, {"rollout.gpu_memory_utilization": 0.5}) is None
+    assert keys({"a.yaml": f"{text}trl: {{use_vllm: true}}\n"}, {"rollout.gpu_memory_utilization": 0.5})
+
+
+def test_megatrons_degrees_are_added_to_megatrons_configuration_alone() -> None:
+    line = "python3 -m verl.trainer.main_ppo {} data.train_batch_size=64 actor_rollout_ref.model.path=a/b\n"
+    assert keys({"run.sh": line.format("")}, {"parallel.pipeline": 2}) is None
+    assert keys({"run.sh": line.format("--config-name=ppo_megatron_trainer")}, {"parallel.pipeline": 2})
