@@ -370,7 +370,11 @@ def test_options_beside_deepspeeds_own_file_are_none() -> None:
 @pytest.mark.parametrize(
     ("before", "steps", "after"),
     [
-        ("CARDS=$(nvidia-smi -L | wc -l)\nSTEPS=$((64 / CARDS / 4))\n{} 4 --gradient_accumulation_steps $STEPS", 4, "$((64 / CARDS / 4 * 4))"),
+        (
+            "CARDS=$(nvidia-smi -L | wc -l)\nSTEPS=$((64 / CARDS / 4))\n{} 4 --gradient_accumulation_steps $STEPS",
+            4,
+            "$((64 / CARDS / 4 * 4))",
+        ),
         ("{} 4 --gradient_accumulation_steps $((TOTAL - 3))", 2, "$(((TOTAL - 3) * 2))"),
         ("{} 4 --gradient_accumulation_steps $(expr 64 / $CARDS)", 2, "$(($(expr 64 / $CARDS) * 2))"),
         ("ROWS=4\n{} $ROWS --gradient_accumulation_steps $(expr 64 / $ROWS)", 4, None),  # follows by itself
@@ -390,7 +394,11 @@ def test_cards_that_a_script_counts_stay_counted() -> None:
 
 @pytest.mark.parametrize(
     "lines",
-    ["if [ $PACK == 1 ]; then\n  cmd+=(--packing)\nfi\n", 'case $PACK in\n  1) cmd+=(--packing) ;;\nesac\n', '[ -n "$PACK" ] && cmd+=(--packing)\n'],
+    [
+        "if [ $PACK == 1 ]; then\n  cmd+=(--packing)\nfi\n",
+        "case $PACK in\n  1) cmd+=(--packing) ;;\nesac\n",
+        '[ -n "$PACK" ] && cmd+=(--packing)\n',
+    ],
 )
 def test_no_option_is_added_under_a_condition(lines: str) -> None:
     """It would count only where the condition holds."""

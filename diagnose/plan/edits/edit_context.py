@@ -95,7 +95,10 @@ class EditContext(NamedTuple):
         meant = str((key.values or {}).get(word, {"true": "enabled", "false": "disabled"}.get(word, word)))
         rows = (row for row in framework_tables.table(document.framework).of(key.knob) if row.default is not None and not row.key)
         return span.high is None and any(
-            row.releases.low is not None and row.releases.high is None and row.default in (meant, word) and hold(row.given, self.book.value) is True
+            row.releases.low is not None
+            and row.releases.high is None
+            and row.default in (meant, word)
+            and hold(row.given, self.book.value) is True
             for row in rows
         )
 
@@ -133,13 +136,7 @@ class EditContext(NamedTuple):
             return None  # an item of a list, which no option adds
         if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
-        if key.times:
-            value = self.divide_by_factors(document, key, value)
-            if value is None:
-                return None
-        for name, default in framework_tables.factors(key.over):
-            count = self._written(document, name, default)
-            value = value * count if isinstance(value, int) and count else None
+        value = self._as_written(document, key, value)
         if value is None:
             return None
         if key.takes == "part":
@@ -183,6 +180,15 @@ class EditContext(NamedTuple):
         path = self.book.word("model.path")
         shape = shape or (catalogue.model(path) if path else None)
         return shape.h if shape else None
+
+    def _as_written(self, document: Document, key: Key, value: Value) -> Value:
+        """The value before other keys multiply and divide it; None where that cannot be told."""
+        if key.times:
+            value = self.divide_by_factors(document, key, value)
+        for name, default in framework_tables.factors(key.over):
+            count = self._written(document, name, default)
+            value = value * count if isinstance(value, int) and count else None
+        return value
 
     def divide_by_factors(self, document: Document, key: Key, value: Value) -> Value:
         """The value divided by the keys that multiply this one (`times`); None where that leaves a remainder or one is unknown."""

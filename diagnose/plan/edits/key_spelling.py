@@ -63,9 +63,15 @@ def has_foreign_options(document: Document) -> bool:
         return False
     if table.interpolates:
         names = {name_of(entry.key) for entry in document.entries if not entry.key.startswith(("-", "+", "~", "hydra."))}
-        has_own_file = any(name_of(entry.key).removeprefix("--") in ("config-name", "config_name", "config_path", "config-path") for entry in document.entries)
-        return not has_own_file and bool(found.names) and any(name not in table.known for name in names if name.isidentifier() or "." in name)
-    return not table.borrowed and any(        name_of(entry.key) not in found.names and "." not in entry.key for entry in document.entries if entry.key.startswith("-")
+        has_own_file = any(
+            name_of(entry.key).removeprefix("--") in ("config-name", "config_name", "config_path", "config-path")
+            for entry in document.entries
+        )
+        return (
+            not has_own_file and bool(found.names) and any(name not in table.known for name in names if name.isidentifier() or "." in name)
+        )
+    return not table.borrowed and any(
+        name_of(entry.key) not in found.names and "." not in entry.key for entry in document.entries if entry.key.startswith("-")
     )
 
 

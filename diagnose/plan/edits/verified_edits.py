@@ -42,8 +42,8 @@ def verified(
 
 
 def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook) -> str:
-    """The phrase for edits that add a key which the newest release that may be in use gave up or has so by itself, an option that a script which was not
-    given, or a fork, may not take, or more cards than the program may see; empty without doubt."""
+    """The phrase for edits that add a key which the newest release that may be in use gave up or has so by itself, an option that a
+    script which was not given, or a fork, may not take, or more cards than the program may see; empty without doubt."""
     context, idle = EditContext(tuple(documents), book, {}), 0
     for edit in edits:
         own = [document for document in documents if document.name == edit.target]
