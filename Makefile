@@ -76,7 +76,7 @@ bench: $(VENV)/.dev bytecode  ## start-up as a ratio to `python -c pass`, readin
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/scan.py
 
-bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the frameworks; downloads 0.3 GB and torch (6 GB on disk with CUDA's libraries)
+bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the frameworks (ALL=1: older releases too); 3 GB on disk with torch
 	test -d .venvs/judge || $(BIN)/python -m venv .venvs/judge
 	.venvs/judge/bin/pip install --quiet torch==2.13.0 setuptools setuptools_scm setuptools_rust wheel packaging numpy hydra-core pydantic tyro docstring-parser \
 		'jsonargparse[signatures]' triton msgspec orjson cloudpickle aiohttp fastapi uvicorn pyzmq cachetools pillow openai anthropic pybase64 \
@@ -84,7 +84,7 @@ bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the fr
 	.venvs/judge/bin/pip uninstall --quiet --yes transformers accelerate huggingface_hub  # these come in the releases of packages.yaml
 	.venvs/judge/bin/python benchmarks/edits/packages.py
 	.venvs/judge/bin/python benchmarks/edits/record.py
-	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second benchmarks/edits/configs/third --sample $(or $(JOBS),90) --tries 1 --write docs/edits.md
+	.venvs/judge/bin/python benchmarks/edits/run.py corpus/configs benchmarks/edits/configs/first benchmarks/edits/configs/second benchmarks/edits/configs/third benchmarks/edits/configs/fourth --sample $(or $(JOBS),125) --tries 1 $(if $(ALL),,--newest) --write docs/edits.md
 
 bench-triage: $(VENV)/.dev bytecode  ## what ten thousand jobs cost, as ratios to ripgrep; needs 8 GB of disk and half an hour
 	$(BIN)/python benchmarks/triage/bench.py --json $(or $(FIGURES),/dev/null)

@@ -82,10 +82,10 @@ def values(*parsed: Any) -> Values:
         elif isinstance(value, Mapping):
             for name, inner in value.items():
                 put(f"{prefix}{name}.", inner)
-        elif isinstance(value, argparse.Namespace):
+        elif isinstance(value, (argparse.Namespace, types.SimpleNamespace)):
             put(prefix, vars(value))
         else:
-            found[prefix.rstrip(".")] = re.sub(r" at 0x[0-9a-f]+|\d\d[-:]\d\d[-:]\d\d\S*|\w{3}\d\d_", "", repr(value))[:200]
+            found[prefix.rstrip(".")] = re.sub(r" at 0x[0-9a-f]+|\d\d[-:]\d\d[-:]\d\d\S*|\w{3}\d\d_", "", repr(value))[:2000]
 
     for one in parsed:
         put("", one)
@@ -348,7 +348,8 @@ def of_megatron(framework: Framework) -> Callable[[Request], Values]:
         )
         for add in offered:
             add(parser)
-        made, rest = parser.parse_known_args(request["argv"])
+        needed = [word for key, value in framework.needed.items() if f"--{key}" not in request["argv"] for word in (f"--{key}", str(value))]
+        made, rest = parser.parse_known_args([*request["argv"], *needed])
         replica = made.tensor_model_parallel_size * made.pipeline_model_parallel_size * made.context_parallel_size
         replica = max(replica, (made.expert_model_parallel_size or 1) * made.pipeline_model_parallel_size)
         made.rank, made.world_size = 0, request.get("world") or replica
@@ -551,8 +552,11 @@ def of_components(framework: Framework) -> Callable[[Request], Values]:
     recipe reads."""
     import inspect
 
+    import torch
     from edits.declared import declared
     from omegaconf import OmegaConf
+
+    torch.hpu = types.SimpleNamespace(is_available=lambda: False)  # what it asks of Intel's cards
 
     def parse(request: Request) -> Values:
         if "config" not in request:

@@ -76,7 +76,7 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
         tomllib.loads(text)
         return {"text": text}
     if form in ("yaml", "json"):
-        read = yaml.safe_load(text) if form == "yaml" else json.loads(text)
+        read = yaml.safe_load(text)  # JSON too, also with comments
         return {"config": _without_file(read), "files": _files(read)} if isinstance(read, dict) else None
     if form == "python":
         keywords = next(iter(_keywords(text, entry)), None)

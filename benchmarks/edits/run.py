@@ -160,6 +160,18 @@ def parses(name: str, text: str) -> bool:
     return True
 
 
+def of_newest(questions: Sequence[Question]) -> Answers:
+    """What the newest release says to each question, and the next older one to those whose file it does not take."""
+    said: dict[tuple[Column, str], Mapping[str, object]] = {}
+    depth, left = 1, list(questions)
+    while left:
+        said |= answers([one._replace(columns=one.columns[-depth:][:1]) for one in left])
+        refused = {(column, text) for (column, text), answer in said.items() if answer["error"]}
+        left = [one for one in left if len(one.columns) > depth and (one.columns[-depth], one.before) in refused]
+        depth += 1
+    return said
+
+
 GROUPS = ("accepted", "rejected", "no effect", "older", "not judged")
 
 
@@ -185,7 +197,7 @@ def main() -> int:
     asked.add_argument("folders", nargs="*", type=Path)
     asked.add_argument("--only")
     asked.add_argument("--tries", type=int, default=2, help="ways in which each config fails, of 32")
-    asked.add_argument("--newest", action="store_true", help="ask only the newest release that may be in use")
+    asked.add_argument("--newest", action="store_true", help="ask no release older than the newest that takes the file")
     asked.add_argument("--sample", type=int, default=0, help="how many jobs, of all where it is not said")
     asked.add_argument("--write", type=Path, help="also write the tables into this file")
     options = asked.parse_args()
@@ -198,15 +210,7 @@ def main() -> int:
             for patch in some:
                 found.setdefault((patch.job, patch.edits), patch)
     print(f"{len(found)} patches of {len(drawn)} jobs", file=sys.stderr)
-    if options.newest:
-        newest = {
-            one: one._replace(columns=one.columns[-1:]) for patch in found.values() for one in patch.asked if isinstance(one, Question)
-        }
-        found = {
-            at: patch._replace(asked=tuple(newest[one] if isinstance(one, Question) else one for one in patch.asked))
-            for at, patch in found.items()
-        }
-    said = answers([one for patch in found.values() for one in patch.asked if isinstance(one, Question)])
+    said = (of_newest if options.newest else answers)([one for patch in found.values() for one in patch.asked if isinstance(one, Question)])
     releases: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     unjudged: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     left: list[str] = []
@@ -229,11 +233,12 @@ def main() -> int:
     return 0
 
 
-INTRODUCTION = """Written by `make bench-edits` (`benchmarks/edits`), which fetches the published packages (Megatron-LM: its repository)
-and gives files to their own code before and after each edit: HfArgumentParser, pydantic models, Hydra and verl's checks of what it
-composes, tyro, jsonargparse, argparse, Megatron-LM's `validate_args` (`benchmarks/edits/drivers.py`; what trains is not imported, and
-modules that are not installed are stood in for). Scripts are expanded by bash. `declared`: the parser cannot be imported, and the options
-that its sources declare judge instead (names, kinds, choices)."""
+INTRODUCTION = """Written by `make bench-edits` (`benchmarks/edits`), which fetches the published packages (or repositories) and gives
+files to their own code before and after each edit: HfArgumentParser, pydantic models, Hydra and verl's checks of what it composes, tyro,
+jsonargparse, argparse (the servers of vLLM and SGLang too), Megatron-LM's `validate_args`, GPT-NeoX's `NeoXArgs`
+(`benchmarks/edits/drivers.py`; what trains is not imported, and modules that are not installed are stood in for). Scripts are expanded by
+bash. What a parser insists on and an excerpt of a file lacks is given to it before and after (`needed` in `packages.yaml`). `declared`: the
+parser cannot be imported, and the options that its sources declare judge instead (names, kinds, choices)."""
 
 COLUMNS = """A patch is a remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and
 takes the file as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser
@@ -254,7 +259,7 @@ def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[s
             "",
             *textwrap.wrap(
                 f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of names. "
-                f"{COLUMNS}{' This run asked only the newest release that may be in use.' if size[3] else ''} "
+                f"{COLUMNS}{' This run asked no release older than the newest that takes the file.' if size[3] else ''} "
                 f"It took {seconds / 60:.0f} minutes.",
                 130,
             ),

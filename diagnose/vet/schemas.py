@@ -296,6 +296,7 @@ class Framework(Row):
     one_process: bool = False
     spawns: list[str] = []
     borrowed: str = ""
+    foreign: list[str] = []
     traits: dict[str, Any] = {}  # typed by diagnose/traits.py, checked by diagnose/vet/frameworks.py
 
 

@@ -46,6 +46,7 @@ RESERVED = {
     "without",
     "constraints",
     "borrowed",
+    "foreign",
     "detect",
     "entries",
     "ignored",

@@ -18,6 +18,7 @@ from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
 from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text
 from diagnose.plan.edits.verified_edits import _doubt
+from diagnose.plan.patch import patching
 from diagnose.release_spans import ReleaseSpan
 from diagnose.units import Version
 
@@ -321,3 +322,99 @@ def test_the_degrees_of_an_engine_together_take_no_more_cards_than_a_node_has(co
 def test_a_card_that_the_engine_may_not_see_is_asked_for_in_words() -> None:
     command = "CUDA_VISIBLE_DEVICES=0,1,2,3 python -m sglang.launch_server --model-path a/b --tp 2 --dp 2 --mem-fraction-static 0.8\n"
     assert doubt({"r.sh": command}, {"rollout.tensor_parallel": 4}) == "plan.by_cards"
+
+
+# -- programs with options of their own, and values that a file computes
+
+_OLD = (
+    "python3 -m verl.trainer.main_ppo data.train_batch_size=512 data.turns_of_search=2 actor_rollout_ref.model.path=a/b "
+    "actor_rollout_ref.actor.ppo_mini_batch_size=256 actor_rollout_ref.actor.ppo_micro_batch_size=64 "
+    "trainer.n_gpus_per_node=4 trainer.nnodes=2"
+)
+_INSTRUCT = (
+    "accelerate launch --num_processes 8 open_instruct/finetune.py --model_name_or_path a/b --max_seq_length 4096 --output_dir o "
+    "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --learning_rate 1e-5 --num_train_epochs 2 --logging_steps 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "phrase"),
+    [
+        (f"{_OLD}\n", {"parallel.context": 2}, "plan.by_script"),  # overrides a key that no release of verl has
+        (_OLD.replace("data.turns_of_search=2", "data.shuffle=False"), {"parallel.context": 2}, ""),
+        (_INSTRUCT, {"train.loss_kernel": "liger"}, "plan.by_script"),
+        (_INSTRUCT.replace("open_instruct/finetune.py", "run_clm.py"), {"train.loss_kernel": "liger"}, ""),
+    ],
+)
+def test_a_program_with_options_of_its_own_is_not_lent_others(text: str, changes: dict[str, Value], phrase: str) -> None:
+    assert doubt({"run.sh": text}, changes) == phrase
+
+
+def test_rows_over_all_cards_are_changed_where_they_stand() -> None:
+    """Beside `ppo_micro_batch_size`, `ppo_micro_batch_size_per_gpu` is refused."""
+    assert keys({"run.sh": f"{_OLD}\n"}, {"train.micro_batch_size": 4}) == ["actor_rollout_ref.actor.ppo_micro_batch_size 32"]
+
+
+def test_what_the_newest_release_does_by_itself_is_said_in_words() -> None:
+    text = "python3 -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.model.path=a/b\n"
+    assert doubt({"run.sh": text}, {"train.packing": "enabled"}) == "plan.by_default"
+
+
+def test_options_beside_deepspeeds_own_file_are_none() -> None:
+    line = "accelerate launch --use_deepspeed {} --num_processes 8 train.py --per_device_train_batch_size 2\n"
+    own, none = line.format("--deepspeed_config_file ds.json"), line.format("")
+    assert not any("--zero_stage" in key for key in keys({"run.sh": own}, {"zero.stage": 3}) or ())
+    assert keys({"run.sh": none}, {"zero.stage": 3}) == ["--zero_stage 3"]
+
+
+@pytest.mark.parametrize(
+    ("before", "steps", "after"),
+    [
+        (
+            "CARDS=$(nvidia-smi -L | wc -l)\nSTEPS=$((64 / CARDS / 4))\n{} 4 --gradient_accumulation_steps $STEPS",
+            4,
+            "$((64 / CARDS / 4 * 4))",
+        ),
+        ("{} 4 --gradient_accumulation_steps $((TOTAL - 3))", 2, "$(((TOTAL - 3) * 2))"),
+        ("{} 4 --gradient_accumulation_steps $(expr 64 / $CARDS)", 2, "$(($(expr 64 / $CARDS) * 2))"),
+        ("ROWS=4\n{} $ROWS --gradient_accumulation_steps $(expr 64 / $ROWS)", 4, None),  # follows by itself
+        ("{} 4 --gradient_accumulation_steps 2", 8, "8"),
+    ],
+)
+def test_a_computed_accumulation_is_multiplied_or_follows(before: str, steps: int, after: str | None) -> None:
+    text = before.format("swift sft --model a/b --dataset d --per_device_train_batch_size") + "\n"
+    found = keys({"run.sh": text}, {"train.micro_batch_size": 1, "train.gradient_accumulation": steps}) or []
+    assert [key.partition(" ")[2] for key in found if "accumulation" in key] == ([after] if after else [])
+
+
+def test_cards_that_a_script_counts_stay_counted() -> None:
+    text = "CARDS=$(nvidia-smi -L | wc -l)\ntorchrun --nproc_per_node $CARDS run_clm.py --per_device_train_batch_size 2 --output_dir o\n"
+    assert keys({"run.sh": text}, {"parallel.world": 16}) in (None, [])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "if [ $PACK == 1 ]; then\n  cmd+=(--packing)\nfi\n",
+        "case $PACK in\n  1) cmd+=(--packing) ;;\nesac\n",
+        '[ -n "$PACK" ] && cmd+=(--packing)\n',
+    ],
+)
+def test_no_option_is_added_under_a_condition(lines: str) -> None:
+    """It would count only where the condition holds."""
+    text = f'cmd=(trl sft --model_name_or_path a/b)\ncmd+=(--per_device_train_batch_size 4)\n{lines}"${{cmd[@]}}"\n'
+    found = read({"run.sh": text})
+    edits = knob_edits.edits(found.documents, FactBook(found.facts), {"train.loss_kernel": "liger"})
+    assert "--packing)" in patching.texts(found.documents, edits or ())["run.sh"]
+
+
+def test_an_engine_is_not_set_up_where_none_runs() -> None:
+    text = "base_model: a/b\nrl: dpo\nmicro_batch_size: 2\nsequence_len: 2048\n"
+    assert keys({"a.yaml": text}, {"rollout.gpu_memory_utilization": 0.5}) is None
+    assert keys({"a.yaml": f"{text}trl: {{use_vllm: true}}\n"}, {"rollout.gpu_memory_utilization": 0.5})
+
+
+def test_megatrons_degrees_are_added_to_megatrons_configuration_alone() -> None:
+    line = "python3 -m verl.trainer.main_ppo {} data.train_batch_size=64 actor_rollout_ref.model.path=a/b\n"
+    assert keys({"run.sh": line.format("")}, {"parallel.pipeline": 2}) is None
+    assert keys({"run.sh": line.format("--config-name=ppo_megatron_trainer")}, {"parallel.pipeline": 2})

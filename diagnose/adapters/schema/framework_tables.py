@@ -183,6 +183,7 @@ def table(name: str) -> Table:
         dumps_whole=raw.get("dumps_whole", False),
         one_process=raw.get("one_process", base.one_process if base else False),
         borrowed=frozenset(raw.get("borrowed", "").split()),
+        foreign=tuple(raw.get("foreign", base.foreign if base else ())),
         spawns=tuple(raw.get("spawns", ())),
     )
 

@@ -17,7 +17,7 @@ from diagnose.plan.edits.key_spelling import is_declared, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.remedies.remedy import Edit
 from diagnose.release_spans import ReleaseSpan
-from diagnose.word_conditions import word_of
+from diagnose.word_conditions import hold, word_of
 
 #: Degrees of parallelism, each over as many cards.
 _DEGREES = ("parallel.tensor", "parallel.pipeline", "parallel.context", "rollout.tensor_parallel")
@@ -89,6 +89,19 @@ class EditContext(NamedTuple):
         word = declared_keys.default(document.framework, key)
         return word is not None and word.lower() == text.strip("\"'").lower() and not self.required_edits(document, key, value)
 
+    def is_newest_default(self, document: Document, key: Key, text: str) -> bool:
+        """Whether the newest release that may be in use has this value by default, and an older one has not."""
+        span, word = self.span(document), text.strip("\"'").lower()
+        meant = str((key.values or {}).get(word, {"true": "enabled", "false": "disabled"}.get(word, word)))
+        rows = (row for row in framework_tables.table(document.framework).of(key.knob) if row.default is not None and not row.key)
+        return span.high is None and any(
+            row.releases.low is not None
+            and row.releases.high is None
+            and row.default in (meant, word)
+            and hold(row.given, self.book.value) is True
+            for row in rows
+        )
+
     def required_edits(self, document: Document, key: Key, value: Value) -> list[Edit]:
         """Edits of the keys that this key needs beside it (`needs` of the table) where it is switched on."""
         if value in (False, "disabled", "none") or not key.needs:
@@ -102,7 +115,9 @@ class EditContext(NamedTuple):
             entry = entries.get(need.key)
             if need.add:
                 edits += add_to_list(document, need.key, need.add, entry)
-            elif entry is None or (not isinstance(need.to, (dict, list)) and entry.written.strip("\"'").lower() != word_of(need.to)):
+            elif entry is None or (
+                not isinstance(need.to, (dict, list)) and document.index.words[need.key].lower() != word_of(need.to).lower()
+            ):
                 is_bare = (
                     need.to is True
                     and document.form in ("shell", "command")
@@ -121,10 +136,9 @@ class EditContext(NamedTuple):
             return None  # an item of a list, which no option adds
         if key.auto and document.form == "json" and value == auto_value(key, self._hidden()):
             return '"auto"'
-        if key.times:
-            value = self.divide_by_factors(document, key, value)
-            if value is None:
-                return None
+        value = self._as_written(document, key, value)
+        if value is None:
+            return None
         if key.takes == "part":
             return merge_option(key, value, entry, document.form)
         word = word_for(key, value)
@@ -167,11 +181,23 @@ class EditContext(NamedTuple):
         shape = shape or (catalogue.model(path) if path else None)
         return shape.h if shape else None
 
+    def _as_written(self, document: Document, key: Key, value: Value) -> Value:
+        """The value before other keys multiply and divide it; None where that cannot be told."""
+        if key.times:
+            value = self.divide_by_factors(document, key, value)
+        for name, default in framework_tables.factors(key.over):
+            count = self._written(document, name, default)
+            value = value * count if isinstance(value, int) and count else None
+        return value
+
     def divide_by_factors(self, document: Document, key: Key, value: Value) -> Value:
         """The value divided by the keys that multiply this one (`times`); None where that leaves a remainder or one is unknown."""
-        entries = [entry for sibling in (document, *self.documents) if sibling.framework == document.framework for entry in sibling.entries]
-        factor = 1
-        for name, default in framework_tables.factors(key.times):
-            text = next((entry.written for entry in entries if name_of(entry.key) == name), str(default or 1))
-            factor *= int(text) if text.isdigit() and len(text) < 8 else 0
+        factor = prod(self._written(document, name, default) for name, default in framework_tables.factors(key.times))
         return value // factor if isinstance(value, int) and factor and value % factor == 0 else None
+
+    def _written(self, document: Document, name: str, default: int | None) -> int:
+        """The count that a key has in the files of the document's framework, else its default; 0 where it is no number."""
+        siblings = (sibling for sibling in (document, *self.documents) if sibling.framework == document.framework)
+        entries = (entry for sibling in siblings for entry in sibling.entries)
+        text = next((entry.written for entry in entries if name_of(entry.key) == name), str(default or 1))
+        return int(text) if text.isdigit() and len(text) < 8 else 0

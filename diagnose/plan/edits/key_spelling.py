@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
@@ -38,6 +39,8 @@ def parses_options(document: Document) -> bool:
     have borrowed the few that it shows, and one of another project may have the name of the framework's script."""
     table = framework_tables.table(document.framework)
     is_script = document.entry.endswith(".py")
+    if any(fnmatchcase(document.entry, pattern) for pattern in table.foreign):
+        return document.takes is not None
     if document.form in ("yaml", "json"):
         return not (_is_foreign(document) or (table.interpolates and len(document.entries) >= _WHOLE))
     if table.interpolates and is_script and not any(word in document.entry for word in table.detect.get("commands", ())):
@@ -53,11 +56,21 @@ def parses_options(document: Document) -> bool:
 
 
 def has_foreign_options(document: Document) -> bool:
-    """Whether a command has options that no recorded release of its framework declares: a fork's or an older release's program."""
-    found = declared_keys.record(document.framework)
+    """Whether a command has options, or changes keys, that no recorded release of its framework declares: a fork's or an older release's
+    program."""
+    found, table = declared_keys.record(document.framework), framework_tables.table(document.framework)
     if found is None or document.form not in ("shell", "command") or document.takes is not None:
         return False
-    return not framework_tables.table(document.framework).borrowed and any(
+    if table.interpolates:
+        names = {name_of(entry.key) for entry in document.entries if not entry.key.startswith(("-", "+", "~", "hydra."))}
+        has_own_file = any(
+            name_of(entry.key).removeprefix("--") in ("config-name", "config_name", "config_path", "config-path")
+            for entry in document.entries
+        )
+        return (
+            not has_own_file and bool(found.names) and any(name not in table.known for name in names if name.isidentifier() or "." in name)
+        )
+    return not table.borrowed and any(
         name_of(entry.key) not in found.names and "." not in entry.key for entry in document.entries if entry.key.startswith("-")
     )
 

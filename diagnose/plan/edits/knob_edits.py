@@ -17,7 +17,7 @@ from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_spelling import current_value, fits_form, is_declared, is_usable, same_word, spelled_key, table_key
 from diagnose.plan.edits.other_files import file_edits, is_file_key
-from diagnose.plan.edits.step_rows import global_batch_edits
+from diagnose.plan.edits.step_rows import computed_edits, global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell
 from diagnose.plan.remedies.remedy import Edit
 from diagnose.word_conditions import hold
@@ -81,6 +81,8 @@ def _change_key(context: EditContext, document: Document, knob: str, value: Valu
         key = table_key(document, table, knob, entry)
         if key.read_only:
             continue
+        if (kept := computed_edits(context, document, knob, value, entry)) is not None:
+            return kept
         text = context.write_value(document, key, value, entry)
         if text is not None:
             current = current_text(entry)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
-from diagnose.adapters.formats.settings import Document
+from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import Value, declared
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits import env_edits
 from diagnose.plan.edits.edit_context import EditContext
@@ -64,6 +66,37 @@ def global_batch_edits(
     if not is_known:
         return None
     return edit_knob(context, "train.global_batch", int(steps) * int(micro) * int(replicas))  # type: ignore[arg-type]
+
+
+#: A value that the file computes when it runs: a shell's substitution, or a division in Python.
+_COMPUTED = lazy_compile(r"\$\(|`|//|\w\s*/\s*\w")
+
+#: What a script asks its machine for.
+_ASKED = lazy_compile(r"\$\((?!\()|`")
+
+
+def computed_edits(context: EditContext, document: Document, knob: str, value: Value, entry: Entry) -> list[Edit] | None:
+    """The edit of a value that the file computes from what is not known here; None where a new value may take its place. An unknown
+    accumulation is multiplied, or follows the micro batch from which it is computed; the cards that a script counts stay counted."""
+    if knob == WORLD and _ASKED.search(entry.written):
+        return []
+    steps = context.book.fact(ACCUMULATION)
+    is_known = steps is not None and steps.value is not None and steps.origin != "default"
+    if knob != ACCUMULATION or is_known or not isinstance(value, int) or not _COMPUTED.search(entry.written):
+        return None
+    if any(_is_computed_from(document, entry, setter) for setter in context.setters(document, MICRO)) or value == 1:
+        return []
+    whole = re.fullmatch(r"\$\(\((.*)\)\)", entry.written.strip("\"'"), re.DOTALL)
+    inner = whole[1].strip() if whole else entry.written.strip("\"'")
+    product = f"{inner} * {value}" if re.fullmatch(r"[\w\s$./*{}]+", inner) or not whole else f"({inner}) * {value}"
+    new = f"({inner}) * {value}" if document.form == "python" else f"$(({product}))"
+    return [Edit(document.name, entry.key, entry.written, new)]
+
+
+def _is_computed_from(document: Document, entry: Entry, other: Entry) -> bool:
+    """Whether an edit of one value changes the variable that another one is computed from."""
+    assigned = re.search(r"(?:^|[\s;])(\w+)\s*=\s*[\"']?$", document.text[max(0, other.start - 80) : other.start])
+    return assigned is not None and re.search(rf"\b{assigned[1]}\b", entry.written) is not None
 
 
 def _replicas(context: EditContext) -> int | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.edit_context import EditContext
@@ -41,9 +42,9 @@ def verified(
 
 
 def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook) -> str:
-    """The phrase for edits that add a key which the newest release that may be in use gave up, an option that a script which was not
-    given, or a fork, may not take, or more cards than the program may see; empty without doubt."""
-    context = EditContext(tuple(documents), book, {})
+    """The phrase for edits that add a key which the newest release that may be in use gave up or has so by itself, an option that a
+    script which was not given, or a fork, may not take, or more cards than the program may see; empty without doubt."""
+    context, idle = EditContext(tuple(documents), book, {}), 0
     for edit in edits:
         own = [document for document in documents if document.name == edit.target]
         found = [(document, keys) for document in own if (keys := framework_tables.table(document.framework).named(name_of(edit.key)))]
@@ -55,12 +56,18 @@ def _doubt(edits: Sequence[Edit], documents: Sequence[Document], book: FactBook)
         if all(context.is_given_up(document, key) for key in keys):
             return "plan.by_release"
         if not parses_options(document) or (
-            has_foreign_options(document) and all(context.declares(document, key) is not True for key in keys)
+            has_foreign_options(document) and all(_is_newer(document, key) or context.declares(document, key) is not True for key in keys)
         ):
             return "plan.by_script"
         if names_unseen_file(document, documents) and any(key.needs for key in keys):
             return "plan.by_hand"
-    return ""
+        idle += any(context.is_newest_default(document, key, edit.to) for key in keys)
+    return "plan.by_default" if edits and idle == len(edits) else ""
+
+
+def _is_newer(document: Document, key: Key) -> bool:
+    """Whether a fork of a program with one configuration of its own, which refuses other keys, may be older than the key."""
+    return framework_tables.table(document.framework).interpolates and key.releases.low is not None
 
 
 def verified_ways(ways: Sequence[Way], documents: Sequence[Document]) -> tuple[Way, ...]:

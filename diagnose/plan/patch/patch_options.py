@@ -63,6 +63,9 @@ def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
     """An option after a related one, on a line of its own if that has one."""
     text = document.text
     entries = [entry for entry in document.entries if not entry.key.startswith("~")]
+    branches = _branches(text) if document.form == "shell" else []
+    always = [entry for entry in entries if not _is_conditional(text, key_start(document, entry), branches)]
+    entries = always or entries  # what is added under a condition counts only where that holds
     if not entries:
         return Splice(len(text), len(text), "")
     after = neighbour(document, entries, anchor)
@@ -80,6 +83,28 @@ def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
     if own_line and line_end(text, at) == at:  # an item of a shell array, or of a text over several lines
         return Splice(at, at, f"{newline(text)}{indent}{option}")
     return Splice(at, at, f" {option}")
+
+
+#: The words that begin and end what runs under a condition.
+_BRANCH = lazy_compile(r"(?m)(?:^|;|\b(?:then|else|do)\b)[ \t]*(if|fi|case|esac)\b")
+
+#: A condition before an assignment on its line: `[ -n "$TP" ] && ARGS+=(...)`.
+_CONDITION = lazy_compile(r"(?:&&|\|\|)[ \t]*\w+\+?=\S*[^;]*$")
+
+
+def _branches(text: str) -> list[tuple[int, int]]:
+    """The spans of a shell script that run under a condition."""
+    spans, begun = [], []
+    for word in _BRANCH.finditer(text):
+        if word[1] in ("if", "case"):
+            begun.append(word.end())
+        elif begun:
+            spans.append((begun.pop(), word.start()))
+    return spans
+
+
+def _is_conditional(text: str, at: int, branches: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= at < end for start, end in branches) or _CONDITION.search(text[line_start(text, at) : at]) is not None
 
 
 def _list_item_at(text: str, start: int, end: int) -> tuple[int, int, str] | None:
