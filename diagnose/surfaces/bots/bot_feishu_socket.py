@@ -22,7 +22,6 @@ from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.bots.bot_feishu_api import toast
 from diagnose.surfaces.terminal import console
 
-
 #: What is done with an event: a message is queued; a pressed button gets the sentence that is returned.
 Take: TypeAlias = Callable[[Mapping[str, object]], str | None]
 
