@@ -1,4 +1,4 @@
-"""What a user noted of earlier answers: which remedy worked for which job, and which failed. In a file of their own, which nothing sends."""
+"""What a user noted of earlier answers: which remedy worked for which job, which failed. In a file of their own, which nothing sends."""
 
 from __future__ import annotations
 

@@ -14,7 +14,14 @@ from docs_pages import Inline, hash_source
 from static_site import SITE
 
 SHELL = ("/", "/zh/", "/play/", "/zh/play/", "/accuracy/", "/zh/accuracy/")
-DOCS = ("/docs/", "/docs/docs/surfaces/", "/docs/docs/memory/", "/docs/docs/generated/causes/logits/", "/zh/docs/", "/zh/docs/causes/logits/")
+DOCS = (
+    "/docs/",
+    "/docs/docs/surfaces/",
+    "/docs/docs/memory/",
+    "/docs/docs/generated/causes/logits/",
+    "/zh/docs/",
+    "/zh/docs/causes/logits/",
+)
 
 
 def pages() -> list[Path]:

@@ -180,6 +180,7 @@ def test_a_question_is_a_field(ready: Playground) -> None:
     assert {"train", "serve"} <= set(ready.browser.value(f"[...{field}.options].map((option) => option.value)"))
     ready.browser.value(f"{field}.value = 'serve'")
     ready.does("document.getElementById('question-form').requestSubmit()")
+    assert not ready.browser.value("document.querySelector('#body section[aria-labelledby=questions]')?.offsetHeight")  # asked once
     facts = {fact["name"]: fact["value"] for fact in json.loads(ready.text("json"))["facts"]}
     assert facts["run.regime"] == "serve" and "set=run.regime%3Dserve" in ready.browser.value("location.hash")
     ready.browser.fill("#log", "")
@@ -219,6 +220,12 @@ def test_the_answer_is_accessible(ready: Playground, tab: str) -> None:
         assert violations(ready.browser) == [], (scheme, width)
         assert ready.browser.value("document.documentElement.scrollWidth") <= width
     look(ready.browser, "light", 1280)
+
+
+def test_the_site_leaves_the_drawings_of_an_answer_as_they_are(ready: Playground) -> None:
+    """What its buttons look like is none of a drawing's business."""
+    ready.example("llamafactory-6800")
+    assert ready.browser.value("getComputedStyle(document.querySelector('#body .gauge svg')).borderTopWidth") == "0px"
 
 
 def test_the_keyboard_reaches_the_tabs(ready: Playground) -> None:

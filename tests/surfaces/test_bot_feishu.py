@@ -126,9 +126,7 @@ def test_a_message_is_answered_by_a_card(feishu: Fake, crew: Kept) -> None:
     assert "4.64 GiB" in card_of(call) and call.json["reply_in_thread"] is False
 
 
-def test_a_button_notes_what_became_of_the_advice(
-    feishu: Fake, crew: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_button_notes_what_became_of_the_advice(feishu: Fake, crew: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     with talking(feishu, crew) as talk:
         talk.say(event("text", {"text": f"{LOG}\n求助"}))

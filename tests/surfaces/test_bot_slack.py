@@ -108,7 +108,12 @@ def shared(slack: Fake, name: str, **more: Any) -> dict[str, Any]:
 def text_of(call: Call) -> str:
     """All words of a message that the bot sent."""
     blocks: list[dict[str, Any]] = sent(call)["blocks"]
-    return "\n".join(part["text"] for block in blocks if block["type"] != "actions" for part in ([block["text"]] if "text" in block else block["elements"]))
+    return "\n".join(
+        part["text"]
+        for block in blocks
+        if block["type"] != "actions"
+        for part in ([block["text"]] if "text" in block else block["elements"])
+    )
 
 
 def sent(call: Call) -> dict[str, Any]:
@@ -176,7 +181,12 @@ def test_a_button_notes_what_became_of_the_advice(slack: Fake, crew: Kept, tmp_p
         talk.event(mention(TYPED))
     (buttons,) = [block for block in sent(slack.to(POST)[0])["blocks"] if block["type"] == "actions"]
     assert [element["text"]["text"] for element in buttons["elements"]] == ["It worked", "It failed"]
-    pressed = {"type": "block_actions", "user": {"id": "U1"}, "team": {"id": "T0"}, "actions": [{**buttons["elements"][1], "block_id": "b"}]}
+    pressed = {
+        "type": "block_actions",
+        "user": {"id": "U1"},
+        "team": {"id": "T0"},
+        "actions": [{**buttons["elements"][1], "block_id": "b"}],
+    }
     with talking(slack, crew) as talk:
         body = urlencode({"payload": json.dumps({**pressed, "response_url": f"{slack.url}/respond"})})
         assert talk.send(body, kind="application/x-www-form-urlencoded") == 200

@@ -77,6 +77,13 @@ def test_a_config_alone_is_checked(client: httpx.Client) -> None:
     assert answer.status_code == 200 and "GiB" in answer.text
 
 
+def test_a_question_is_asked_once(client: httpx.Client) -> None:
+    """As a field where what was pasted can be sent again: then the options of the command line stand hidden; else by their options."""
+    short = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"
+    assert 'class="with-form"' in client.post("/", files={"log": (None, short)}).text
+    assert 'class="with-form"' not in client.post("/", files={"log_file": ("error.log", short.encode())}).text
+
+
 def test_the_page_speaks_both_languages(client: httpx.Client) -> None:
     assert "粘贴" in client.get("/", headers={"accept-language": "zh-CN"}).text
     assert '<html lang="zh-CN"' in client.get("/", params={"lang": "zh"}).text

@@ -230,7 +230,13 @@ def certainty_text(group: Group, lang: Lang) -> str:
 def tried_text(group: Group, lang: Lang) -> str:
     """What became of remedies in the group; empty where nobody says."""
     return semicolon(lang).join(
-        say("tried_counts", lang, remedy=words.name_of("remedy", tried.remedy, lang), worked=number(tried.worked), failed=number(tried.failed))
+        say(
+            "tried_counts",
+            lang,
+            remedy=words.name_of("remedy", tried.remedy, lang),
+            worked=number(tried.worked),
+            failed=number(tried.failed),
+        )
         for tried in group.tried
     )
 

@@ -57,7 +57,22 @@ def make(
     helped = tuple(str(fact.value) for fact in book.all("report.helped"))
     noted = {fact.value for fact in book.all("report.helped") if fact.origin == "given"}
     if helped:
-        job.listen(Verdict(SAID, "unknown", "likely", "", None, phrase("plan.noted_to_help" if noted else "plan.said_to_help"), same(""), None, True, (), helped, ""))
+        job.listen(
+            Verdict(
+                SAID,
+                "unknown",
+                "likely",
+                "",
+                None,
+                phrase("plan.noted_to_help" if noted else "plan.said_to_help"),
+                same(""),
+                None,
+                True,
+                (),
+                helped,
+                "",
+            )
+        )
     offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
     if usual or is_thin(offers, job):

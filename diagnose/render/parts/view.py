@@ -14,7 +14,8 @@ WIDEST, NARROWEST = 110, 40
 
 class View(NamedTuple):
     """Amount and width of the output. `top`: number of remedies in full; `budget`, `rules`: show every term, every rule; `options`: name
-    the options that tell more, which only a command that was typed can take; `reader`: somebody sits before it, who may come back and tell what helped."""
+    the options that tell more, which only a command that was typed can take; `reader`: somebody sits before it, who may come back and tell
+    what helped."""
 
     width: int = 80
     colour: bool = False

@@ -24,8 +24,8 @@ Name = Literal["slack", "feishu"]
 
 #: Seconds that the timestamp of a signed request may lie from now.
 MAX_SKEW = 300
-#: Modules that only a socket needs, by platform; their libraries are an extra of their own.
-PARTS: dict[str, tuple[str, ...]] = {"feishu": ("bot_feishu_socket",)}
+#: Platforms whose socket is a module of its own (`bot_NAME_socket.py`), with the extra that it needs.
+SOCKETS: dict[str, Literal["feishu-socket"]] = {"feishu": "feishu-socket"}
 #: Characters of what a button sends.
 MAX_VALUE = 1000
 #: The buttons below an answer, each with its words in rules/phrases/remote.yaml.
@@ -115,13 +115,13 @@ class Platform(Protocol):
 
 def bot(options: BotOptions) -> int:
     """Answer messages until a signal to stop. Raises UserError if the bot cannot start."""
+    socket = None if options.http else SOCKETS.get(options.platform)
     try:
         module = importlib.import_module(f"diagnose.surfaces.bots.bot_{options.platform}")
-        for part in ("bot_http",) if options.http else PARTS.get(options.platform, ()):
-            importlib.import_module(f"diagnose.surfaces.bots.{part}")
+        if options.http or socket:
+            importlib.import_module(f"diagnose.surfaces.bots.{'bot_http' if options.http else f'bot_{options.platform}_socket'}")
     except ImportError as error:
-        extra = options.platform if options.http or options.platform not in PARTS else f"{options.platform}-socket"
-        raise serve_command.missing_extra(extra, error, f"bot {options.platform}") from error
+        raise serve_command.missing_extra(socket or options.platform, error, f"bot {options.platform}") from error
     status: int = module.run(options)
     return status
 

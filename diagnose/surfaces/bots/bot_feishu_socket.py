@@ -22,7 +22,6 @@ from diagnose.surfaces.bots.bot_dispatcher import Dispatcher
 from diagnose.surfaces.bots.bot_feishu_api import toast
 from diagnose.surfaces.terminal import console
 
-
 #: What is done with an event: a message is queued; a pressed button gets the sentence that is returned.
 Take: TypeAlias = Callable[[Mapping[str, object]], str | None]
 
@@ -53,8 +52,12 @@ def serve_socket(dispatcher: Dispatcher, take: Take, base: str, app_id: str, sec
             connection.stands.set()
             stop.set()
 
+    def leave(*_: object) -> None:
+        stop.set()
+        connection.stands.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: (stop.set(), connection.stands.set()))
+        signal.signal(number, leave)
     dispatcher.open()
     try:
         threading.Thread(target=connect, daemon=True).start()

@@ -380,8 +380,8 @@ def bot_slack(
 
 @bot_command("feishu")
 def bot_feishu(
-    socket: Socket = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0, max_mib: Attached = 16,
-    redact: Masked = True, lang: Lang = None,
+    socket: Socket = False, host: Host = "127.0.0.1", port: Port = 8082, workers: Workers = None, timeout: Seconds = 30.0,
+    max_mib: Attached = 16, redact: Masked = True, lang: Lang = None,
 ) -> None:  # fmt: skip
     options = plain(locals())
     from diagnose.surfaces.bots.bot_command import BotOptions, bot

@@ -159,7 +159,7 @@ def open_files() -> int:
     return min(soft, MAX_FILES)
 
 
-def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu"], error: ImportError, command: str = "") -> UserError:
+def missing_extra(extra: Literal["serve", "mcp", "slack", "feishu", "feishu-socket"], error: ImportError, command: str = "") -> UserError:
     """The error that tells how to install the optional libraries of a command; `command` if it is not called like the extra."""
     sentence = phrase("remote.extra", command=command or extra, module=error.name or "?")
     return UserError(sentence, "", phrase("remote.install", extra=extra, pip=pip()))

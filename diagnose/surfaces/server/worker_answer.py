@@ -81,7 +81,13 @@ def form_field(asked: AskedQuestion, lang: Lang) -> Field:
 
 def diagnose_question(question: Question, *, frontier: bool = True) -> Diagnosis:
     """The diagnosis, with secrets masked if the question wants it. Raises UserError for an option without a meaning."""
-    options: dict[str, Any] = {"model": question.model, "gpu": question.gpu, "gpus": question.gpus, "set": question.set, "notes": notebook.read()}
+    options: dict[str, Any] = {
+        "model": question.model,
+        "gpu": question.gpu,
+        "gpus": question.gpus,
+        "set": question.set,
+        "notes": notebook.read(),
+    }
     configs = [source for number, config in enumerate(question.configs, 1) for source in config_sources(number, *config)]
     if not question.logs:
         diagnosis = check(configs, **options, frontier=frontier)
