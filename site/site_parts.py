@@ -18,8 +18,8 @@ LANGUAGES: tuple[Lang, ...] = ("en", "zh")
 
 #: The pages by language, relative to the root of the site.
 PATHS: dict[Lang, dict[str, str]] = {
-    "en": {"home": "./", "play": "play/", "accuracy": "accuracy/", "docs": "docs/"},
-    "zh": {"home": "zh/", "play": "zh/play/", "accuracy": "zh/accuracy/", "docs": "zh/docs/"},
+    "en": {"home": "./", "play": "play/", "accuracy": "accuracy/", "docs": "docs/", "start": "docs/"},
+    "zh": {"home": "zh/", "play": "zh/play/", "accuracy": "zh/accuracy/", "docs": "zh/docs/", "start": "zh/docs/guide/start/"},
 }
 
 

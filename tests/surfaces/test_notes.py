@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import cases
 import httpx
 import pytest
 from cases import CORPUS
@@ -130,7 +131,7 @@ def test_the_answer_names_the_command_where_somebody_may_come_back() -> None:
     told = f"oomdoctor worked {diagnosis.job} zero_offload_optimizer"
     assert told in RENDERERS["text"](diagnosis, "en", PLAIN._replace(verbose=True))
     assert told in RENDERERS["html"](diagnosis, "en", PLAIN)
-    roomy = explain("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", model="Qwen/Qwen2.5-7B", gpu="A100-80GB")
+    roomy = cases.diagnosed("shared-memory-of-the-container")
     assert "oomdoctor worked" in RENDERERS["text"](roomy, "en", PLAIN._replace(reader=True))
     assert "oomdoctor worked" not in RENDERERS["text"](roomy, "en", PLAIN)
 
