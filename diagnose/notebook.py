@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
-from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
+from zlib import crc32
 
 from diagnose import disk_cache, rule_files
 from diagnose.facts import Fact, FactBook, Notice, Witness
@@ -48,7 +48,7 @@ def job_id(book: FactBook, event: Event | None) -> str:
     known = [_word(book.value(name)) for name in WHOSE]
     if event is not None and book.value("model.total_params") is None:
         known += [event.family, str(event.requested), str(event.capacity), *(f"{frame.file}:{frame.function}" for frame in event.frames)]
-    return sha256("\n".join(known).encode(errors="replace")).hexdigest()[:8]
+    return f"{crc32(chr(10).join(known).encode(errors='replace')):08x}"  # the hashes of hashlib load OpenSSL at each start
 
 
 def _word(value: object) -> str:
