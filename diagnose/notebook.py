@@ -29,8 +29,8 @@ WHOSE = ("train.framework", "run.program", "train.stage", "model.total_params", 
 JOB = re.compile(r"[0-9a-f]{8}")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
-#: Of a longer file the end is read.
-MOST = 1 << 20
+#: Bytes of the file. When it would be longer, the older half goes: a server takes notes from whoever can reach it.
+MOST = 1 << 18
 
 
 class Note(NamedTuple):
@@ -117,6 +117,8 @@ def write(job: str, words: Sequence[str], result: Result) -> Path | None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     today = date.today().isoformat()  # noqa: DTZ011 - the user's own day
     lines = "".join(json.dumps(Note(job, word, result, today)._asdict()) + "\n" for word in words)
+    if kept.exists() and kept.stat().st_size > MOST:
+        kept.write_bytes(kept.read_bytes()[-MOST // 2 :].partition(b"\n")[2])
     with os.fdopen(os.open(kept, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as out:
         out.write(lines)
     return kept

@@ -166,3 +166,13 @@ def test_triage_counts_what_a_page_says_was_tried(tmp_path: Path) -> None:
     page = CORPUS / "the-message-within-a-sentence" / "page.md"
     (tmp_path / "error.log").write_text(page.read_text())
     assert "smaller micro batch (worked 0, failed 1)" in " ".join(oomdoctor(tmp_path, "triage", "error.log").stdout.split())
+
+
+def test_the_file_does_not_grow_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The older half goes; each line that stays is a whole note, and the last one counts."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    for _ in range(9):
+        kept = notebook.write("0123abcd", ["zero3"] * 500, "failed")
+    assert kept is not None and notebook.write("0123abcd", ["zero3"], "worked") == kept
+    notes = notebook.read()
+    assert kept.stat().st_size < notebook.MOST and len(notes) == kept.read_bytes().count(b"\n") and notes[-1].result == "worked"
