@@ -164,7 +164,8 @@ def _known_numbers(job: Setup, values: dict[str, Number], event: Event) -> list[
 def _guessed_lengths(values: dict[str, Number], event: Event, is_encoder: bool) -> list[dict[str, Number]]:
     """The numbers with rows of a length that people set, where no traceback shows the tensor: the length is unknown, or another one was in
     force."""
-    rows, most = values.get("B"), values.get("m") or ROUND_LENGTHS[-1]
+    rows, most = values.get("B"), values.get("m")
+    most = most if isinstance(most, int) and most else ROUND_LENGTHS[-1]
     counts = [rows] if isinstance(rows, int) else ROWS_OF_ENCODERS if is_encoder else [1]
     lengths = [] if event.shows_source else [length for length in ROUND_LENGTHS if length <= most]
     return [{**values, "B": count, "s": length, "T": count * length} for count in counts for length in reversed(lengths)]
