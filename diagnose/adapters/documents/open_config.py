@@ -166,11 +166,12 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
 def _engine_config(source: ConfigSource, blank: Input, text: str) -> Iterator[OpenDocument]:
     """The first dict of a script that is DeepSpeed's configuration by its keys, as a config of its own."""
     from diagnose.adapters.python import python_file
+    from diagnose.adapters.python.script_values import Script as Empty
 
     engine = framework_tables.of_role("engine")
     for leaves in python_file.Reader(text).mappings():
         if kind_of_keys(leaves)[0] == engine:
-            yield OpenDocument(source, blank, "python", engine, text, tuple(leaves), script=python_file.Script(), outer=text)
+            yield OpenDocument(source, blank, "python", engine, text, tuple(leaves), script=Empty(), outer=text)
             return
 
 
