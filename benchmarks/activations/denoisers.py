@@ -70,6 +70,9 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "flux.1-dev": ("FluxTransformer2DModel", {"guidance_embeds": True}),
+    "qwen-image": ("QwenImageTransformer2DModel", {}),
+    "wan2.1-t2v-1.3b": ("WanTransformer3DModel", {"num_attention_heads": 12, "ffn_dim": 8960, "num_layers": 30}),
+    "wan2.1-t2v-14b": ("WanTransformer3DModel", {}),
 }
 TARGETS = ["to_q", "to_k", "to_v", "to_out.0", "add_q_proj", "add_k_proj", "add_v_proj", "to_add_out"]
 
@@ -97,6 +100,20 @@ def inputs(kind: str, side: int, settings: dict[str, Any], dtype: Any) -> dict[s
             "pooled_projections": zeros(1, 2048),
         }
     tokens = (side // 2) ** 2
+    if kind == "WanTransformer3DModel":
+        return {
+            "hidden_states": zeros(1, 16, 1, side, side),
+            "timestep": torch.ones(1, device="cuda"),
+            "encoder_hidden_states": zeros(1, 512, 4096),
+        }
+    if kind == "QwenImageTransformer2DModel":
+        return {
+            "hidden_states": zeros(1, tokens, 64),
+            "timestep": torch.ones(1, device="cuda"),
+            "encoder_hidden_states": zeros(1, 512, 3584),
+            "encoder_hidden_states_mask": torch.ones(1, 512, device="cuda", dtype=torch.long),
+            "img_shapes": [[(1, side // 2, side // 2)]],
+        }
     return {
         "hidden_states": zeros(1, tokens, 64),
         "timestep": torch.ones(1, device="cuda"),

@@ -1485,6 +1485,7 @@ class DenoiserLayers(Row):
     adapter: int
     beside: int
     leaves: bool
+    frames: int = 0
 
 
 class EarlierTorch(Row):

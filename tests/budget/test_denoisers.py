@@ -77,3 +77,24 @@ def test_attention_without_a_fused_kernel_is_not_estimated() -> None:
     assert not _ledger(model__attention="eager").complete
     assert not _ledger(version__torch=Version("1.13.1")).complete
     assert _ledger(version__torch=Version("1.13.1"), model__attention="xformers").complete
+
+
+def test_networks_of_clips_count_frames_of_the_latent() -> None:
+    """81 frames are 1 + 80 / 4 of the latent, of 60 x 104 positions each."""
+    clip: dict[str, Value] = {
+        "model__path": "Wan-AI/Wan2.1-T2V-1.3B-Diffusers",
+        "data__image_pixels": 480 * 832,
+        "train__precision": "bf16",
+        "train__gradient_checkpointing": "enabled",
+    }
+    of_a_clip = _ledger(**clip, data__frames=81)
+    assert of_a_clip.complete
+    assert of_a_clip.moments[3].only("denoiser_checkpoints").bytes == 23810 * 21 * 60 * 104
+    assert _ledger(**clip, data__frames=1).moments[3].only("denoiser_checkpoints").bytes == 23810 * 60 * 104
+    assert not _ledger(**clip).complete
+
+
+def test_networks_of_images_need_no_frames() -> None:
+    for name in ("Qwen/Qwen-Image", "stabilityai/stable-diffusion-3-medium-diffusers", "black-forest-labs/FLUX.1-schnell"):
+        ledger = _ledger(model__path=name, train__precision="bf16", train__gradient_checkpointing="enabled", data__image_size=1024)
+        assert ledger.complete, name

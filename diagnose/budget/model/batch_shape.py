@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from diagnose import rule_files
 from diagnose.budget.model.formulas import Number
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
@@ -74,13 +75,15 @@ LATENT = 64
 
 
 def _latent_batch(book: FactBook, rows: int | None) -> Batch:
-    """Rows, and positions of the latent of one image (n_l)."""
+    """Rows, and positions of the latent of one image or clip (n_l): VAEs of video make one frame of the first and one of each few more."""
     side = book.count("data.image_size")
     pixels = book.count("data.image_pixels") or (side * side if side else None)
     letters: dict[str, Number] = {} if rows is None else {"b": rows, "B": rows}
-    if pixels:
-        letters["n_l"] = -(-pixels // LATENT)
-    needed = {"train.micro_batch_size": rows, "data.image_size": pixels}
+    together = rule_files.table("denoiser_layers").get(book.word("model.denoiser") or "", {}).get("frames")
+    frames = book.count("data.frames") if together else 1
+    if pixels and frames:
+        letters["n_l"] = -(-pixels // LATENT) * (1 if not together else (frames - 1) // together + 1)
+    needed = {"train.micro_batch_size": rows, "data.image_size": pixels, "data.frames": frames}
     return Batch(letters, False, tuple(name for name, value in needed.items() if value is None))
 
 
