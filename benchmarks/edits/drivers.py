@@ -541,7 +541,7 @@ def of_functions(framework: Framework) -> Callable[[Request], Values]:
         parser.add_argument("--config", action="config")
         function = getattr(framework.module(framework.root / path), name)
         parser.add_function_arguments(function, as_positional="config" not in request, fail_untyped=False)
-        made = parser.parse_object(request["config"]) if "config" in request else None
+        made: Any = parser.parse_object(request["config"]) if "config" in request else None
         return values((parser.parse_args(request["argv"], namespace=made) if "argv" in request else made).as_dict())
 
     return parse

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -83,6 +84,8 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
         return None if keywords is None else {"keywords": _without_file(keywords), "files": _files(keywords)}
     if form == "shell":
         before, words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), (None, None))
+        if not words:
+            before, words = [], next(_of_containers(text), words)
         if words is None:
             return None
         argv, files = _without_config(words)
@@ -98,6 +101,22 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
             **({"config": _without_file(read)} if isinstance(read, dict) else {}),
         }
     return None
+
+
+def _of_containers(text: str) -> Iterator[list[str]]:
+    """The options of each container of a compose file or a manifest that has some."""
+    try:
+        waiting: list[Any] = list(yaml.safe_load_all(text))
+    except yaml.YAMLError:
+        return
+    while waiting:
+        node = waiting.pop(0)
+        waiting += node.values() if isinstance(node, dict) else node if isinstance(node, list) else []
+        given = [node.get(name) or [] for name in ("command", "args")] if isinstance(node, dict) else []
+        words = [str(word) for some in given for word in (shlex.split(some) if isinstance(some, str) else some)]
+        first = next((number for number, word in enumerate(words) if word.startswith("--")), None)
+        if first is not None:
+            yield words[first:]
 
 
 def _world(launcher: Sequence[str]) -> int | None:

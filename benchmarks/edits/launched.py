@@ -22,6 +22,9 @@ exec() {{ [ $# -eq 0 ] || "$@"; }}
 command() {{ "$@"; }}
 cd() {{ :; }}; source() {{ :; }}; .() {{ :; }}; wait() {{ :; }}; kill() {{ :; }}; ulimit() {{ :; }}; shopt() {{ :; }}
 pushd() {{ :; }}; popd() {{ :; }}; trap() {{ :; }}
+nvidia-smi() {{ for card in 0 1 2 3 4 5 6 7; do echo "GPU $card"; done; }}
+wc() {{ mapfile -t lines; echo "${{#lines[@]}}"; }}
+expr() {{ echo "$(($*))"; }}
 """
 
 #: A redirection out of the folder that the script runs in, which is not tried.
@@ -39,7 +42,7 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
     if _OUTSIDE.search(text):
         return ()
     paths = "".join(f'{path}() {{ command_not_found_handle {path} "$@"; }}\n' for path in sorted(set(_PATH.findall(text))))
-    script = PRELUDE + paths + re.sub(r"\bPATH=", "PATH_=", text.replace("\r\n", "\n"))
+    script = PRELUDE + paths + re.sub(r"\bPATH=", "PATH_=", text.replace("\r\n", "\n")) + "\nbuiltin wait\n"
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as record:
         try:
             subprocess.run(
@@ -68,7 +71,7 @@ def _wanted(text: str) -> int:
 
 def options(text: str, entry: str) -> Iterator[tuple[list[str], list[str]]]:
     """The words before and after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
-    wanted = entry.split()
+    wanted = [word.rpartition("/")[2] if "$" in word else word for word in entry.split()]
     for words in commands(text):
         at = _place(words, wanted)
         if at is not None:

@@ -260,7 +260,7 @@ def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[s
             *textwrap.wrap(
                 f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of names. "
                 f"{COLUMNS}{' This run asked no release older than the newest that takes the file.' if size[3] else ''} "
-                f"It took {seconds / 60:.0f} minutes.",
+                f"It took {seconds / 60:.0f} minutes beside what parsers had said before, which is kept.",
                 130,
             ),
             "",
