@@ -439,7 +439,7 @@ def of_sglang(framework: Framework) -> Callable[[Request], Values]:
 
 def of_vllm(framework: Framework) -> Callable[[Request], Values]:
     """The options of `vllm serve`, as on a machine with NVIDIA's cards; its kernels are not registered."""
-    import torch
+    from torch import library
 
     def tried(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*words: Any, **named: Any) -> Any:
@@ -449,7 +449,7 @@ def of_vllm(framework: Framework) -> Callable[[Request], Values]:
         return call
 
     for name in ("impl", "define"):
-        setattr(torch.library.Library, name, tried(getattr(torch.library.Library, name)))
+        setattr(library.Library, name, tried(getattr(library.Library, name)))
     importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
     importlib.import_module("vllm.engine.arg_utils")
     parser = importlib.import_module("vllm.utils.argparse_utils").FlexibleArgumentParser()

@@ -377,7 +377,7 @@ def test_options_beside_deepspeeds_own_file_are_none() -> None:
         ),
         ("{} 4 --gradient_accumulation_steps $((TOTAL - 3))", 2, "$(((TOTAL - 3) * 2))"),
         ("{} 4 --gradient_accumulation_steps $(expr 64 / $CARDS)", 2, "$(($(expr 64 / $CARDS) * 2))"),
-        ("ROWS=4\n{} $ROWS --gradient_accumulation_steps $(expr 64 / $ROWS)", 4, None),  # follows by itself
+        ("ROWS=4\n{} $ROWS --gradient_accumulation_steps $(expr $TOTAL / $ROWS)", 4, None),  # follows by itself
         ("{} 4 --gradient_accumulation_steps 2", 8, "8"),
     ],
 )

@@ -109,10 +109,12 @@ def tried(book: FactBook) -> set[str]:
 
 
 def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
-    """Those that pass, by benefit and cost; behind one of each kind the others of that kind."""
+    """Those that pass, by benefit and cost; behind one of each kind the others of that kind. What was tried in vain stays, as the last, where
+    it can be carried further."""
     able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job) and not is_trifle(offer)]
     vain = tried(job.book)
-    ordered = sorted([offer for offer in able if offer.id not in vain] or able, key=lambda offer: -rate[offer.id] / cost(offer))
+    left = [offer for offer in able if offer.id not in vain or offer.changes]
+    ordered = sorted(left or able, key=lambda offer: (offer.id in vain, -rate[offer.id] / cost(offer)))
     kinds: Sequence[Sequence[str]] = rule_files.table("vocabulary")["of_a_kind"]
     firsts = [next((offer.id for offer in ordered if offer.id in kind), None) for kind in kinds]
     return sorted(ordered, key=lambda offer: any(offer.id in kind and offer.id != first for kind, first in zip(kinds, firsts, strict=True)))

@@ -143,7 +143,8 @@ class Job:
         signs, regimes = vocabulary.signs_of_kind(remedy), vocabulary.regimes_of(remedy)
         if signs and regimes is not None and self.regime != "unknown" and self.regime not in regimes:
             return True
-        return bool(signs) and (self.book.word("run.sees") is not None or all(self.book.value(sign) is None for sign in signs))
+        sees = self.book.word("run.sees") is not None or (not self.trains and self.book.switch("run.video") is True)
+        return bool(signs) and (sees or all(self.book.value(sign) is None for sign in signs))
 
     @property
     def on_host(self) -> bool:
