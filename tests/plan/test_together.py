@@ -18,7 +18,7 @@ from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit, Remedy
 
 FAILED = (
-    'Traceback (most recent call last):\n  File "/env/torch/nn/functional.py", line 3479, in cross_entropy\n    return loss\n'
+    'Traceback (most recent call last):\n  File "/env/torchtitan/models/llama3/model.py", line 300, in forward\n    h = layer(h)\n'
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.57 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.02 GiB is "
     "free. Including non-PyTorch memory, this process has 78.12 GiB memory in use. Of the allocated memory 71.44 GiB is allocated by "
     "PyTorch, and 5.01 GiB is reserved by PyTorch but unallocated."
