@@ -109,8 +109,8 @@ def tried(book: FactBook) -> set[str]:
 
 
 def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
-    """Those that pass, by benefit and cost; behind one of each kind the others of that kind. What was tried in vain stays as the last, if it
-    can be carried further."""
+    """Those that pass, by benefit and cost; behind one of each kind the others of that kind. What was tried in vain is the last, and stays
+    only if it can be carried further."""
     able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job) and not is_trifle(offer)]
     vain = tried(job.book)
     left = [offer for offer in able if offer.id not in vain or offer.changes]
