@@ -76,12 +76,14 @@ def cut_off_frames(page: Page, index: int) -> Traceback:
 
 
 def source_line_above(page: Page, index: int, prefix: Prefix) -> str:
-    """The line just above a message, if it may be the source line that failed; "" where another process wrote it."""
+    """The line just above a message, if it may be the source line that failed; "" where another process wrote it. The name of a host may
+    stand before it, which only the message shows to be one."""
     for at, text in lines_above(page, index, APART):
         if _EDGE.match(text):
             return _marked_line(page, at)
         if text.strip(" ^~") and not _NAMED.match(text):
-            return text.strip().strip("`") if same_stream(page.line(at).prefix, prefix) else ""
+            line = text.strip().removeprefix(f"{prefix.host}: ").strip() if prefix.host else text.strip()
+            return line.strip("`") if same_stream(page.line(at).prefix, prefix) else ""
     return ""
 
 
