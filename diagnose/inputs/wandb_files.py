@@ -59,7 +59,7 @@ def read_settings(name: str, data: bytes) -> tuple[Input, Dump | None]:
         row = _yaml_row(f"{key}{path.removeprefix('value')}", leaf)
         if row:
             rows.append(row)
-            witnesses.append(Witness(name, leaf.line, leaf.column, text_lines[leaf.line - 1][:EXCERPT]))
+            witnesses.append(Witness(name, leaf.line, leaf.column, "".join(text_lines[leaf.line - 1 : leaf.line])[:EXCERPT]))
     return description, Dump("yaml", "", "\n".join(rows), tuple(witnesses)) if rows else None
 
 
@@ -82,7 +82,10 @@ def read_metadata(name: str, data: bytes) -> tuple[Input, list[Fact], Dump | Non
     if not isinstance(values, dict):
         return description, [], None
     text_lines = text.split("\n")
-    witnesses = {key: Witness(name, leaf.line, leaf.column, text_lines[leaf.line - 1][:EXCERPT], key) for key, leaf in leaves.items()}
+    witnesses = {
+        key: Witness(name, leaf.line, leaf.column, "".join(text_lines[leaf.line - 1 : leaf.line])[:EXCERPT], key)
+        for key, leaf in leaves.items()
+    }
     arguments = _arguments(name, values.get("args"), text, leaves["args"].start) if "args" in leaves else None
     return description, list(_facts(values, witnesses)), arguments
 
