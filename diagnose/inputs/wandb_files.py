@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats import json_file, yaml_file
-from diagnose.adapters.formats.config_value import Leaf, Unreadable
+from diagnose.adapters.formats.config_value import Leaf, Unreadable, split_lines
 from diagnose.facts import Fact, Input, Witness
 from diagnose.parse.model.reading import Dump
 from diagnose.units import Size
@@ -50,7 +50,7 @@ def read_settings(name: str, data: bytes) -> tuple[Input, Dump | None]:
         return description, None
     rows: list[str] = []
     witnesses: list[Witness] = []
-    text_lines = text.split("\n")
+    text_lines = split_lines(text, "yaml")
     nested = {leaf.key for leaf in leaves if leaf.shape == "map"}
     for leaf in leaves:
         key, dot, path = leaf.key.partition(".")
@@ -59,7 +59,7 @@ def read_settings(name: str, data: bytes) -> tuple[Input, Dump | None]:
         row = _yaml_row(f"{key}{path.removeprefix('value')}", leaf)
         if row:
             rows.append(row)
-            witnesses.append(Witness(name, leaf.line, leaf.column, "".join(text_lines[leaf.line - 1 : leaf.line])[:EXCERPT]))
+            witnesses.append(Witness(name, leaf.line, leaf.column, text_lines[leaf.line - 1][:EXCERPT]))
     return description, Dump("yaml", "", "\n".join(rows), tuple(witnesses)) if rows else None
 
 
@@ -81,11 +81,8 @@ def read_metadata(name: str, data: bytes) -> tuple[Input, list[Fact], Dump | Non
         return description, [], None
     if not isinstance(values, dict):
         return description, [], None
-    text_lines = text.split("\n")
-    witnesses = {
-        key: Witness(name, leaf.line, leaf.column, "".join(text_lines[leaf.line - 1 : leaf.line])[:EXCERPT], key)
-        for key, leaf in leaves.items()
-    }
+    text_lines = split_lines(text, "json")
+    witnesses = {key: Witness(name, leaf.line, leaf.column, text_lines[leaf.line - 1][:EXCERPT], key) for key, leaf in leaves.items()}
     arguments = _arguments(name, values.get("args"), text, leaves["args"].start) if "args" in leaves else None
     return description, list(_facts(values, witnesses)), arguments
 

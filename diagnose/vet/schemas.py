@@ -1382,7 +1382,8 @@ class AdapterKind(Row):
     params: str
     down: str = ""
     remade: str = ""
-    blocks: int = 0
+    block: int = 0
+    rankless: bool = False
 
 
 class Kept(Row):

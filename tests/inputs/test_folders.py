@@ -310,6 +310,12 @@ def test_any_metadata_is_read_without_harm(data: bytes) -> None:
     wandb_files.read_settings("c.yaml", data)
 
 
+@for_each("ends", ["\n", "\r\n", "\r", "\x85", "\u2028"])
+def test_a_setting_of_wandb_has_its_line_whatever_ends_lines(ends: str) -> None:
+    _, settings = wandb_files.read_settings("c.yaml", f"wandb_version: 1{ends}lr:{ends}  value: 3{ends}".encode())
+    assert settings is not None and [(line.line, line.text) for line in settings.lines] == [(3, "  value: 3")]
+
+
 def test_settings_of_wandb_are_no_file_to_edit(tmp_path: Path) -> None:
     """The record of a run is read, never patched."""
     values = "".join(

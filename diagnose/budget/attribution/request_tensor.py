@@ -150,8 +150,9 @@ def _shown_without_allocator(event: Event, index: int) -> list[Attribution]:
     ]
 
 
+#: Rows that encoders embed at once, each no longer than the positions that they know: powers of two.
+ROWS_OF_ENCODERS = tuple(1 << power for power in range(9))
 #: Row lengths that people set: powers of two.
-ROWS_OF_ENCODERS = [1 << power for power in range(9)]  # which embed many rows at once, each no longer than the positions that they know
 ROUND_LENGTHS = tuple(1 << power for power in range(9, 21))
 
 

@@ -98,8 +98,13 @@ def _share(name: str, width: int, params: int, cards: int) -> Fact:
 def _named_params(book: FactBook) -> int | None:
     """The parameters (at least) of the one model that a page on training names, which says of it nothing else."""
     named = {catalogue.model(str(fact.value)) or str(fact.value) for fact in book.all("report.model")}
-    one = named.pop() if len(named) == 1 else None
-    return (catalogue.params_of_name(one) or (None,))[0] if isinstance(one, str) else one.params if one else None
+    if len(named) != 1:
+        return None
+    model = named.pop()
+    if not isinstance(model, str):
+        return model.params
+    sizes = catalogue.params_of_name(model)
+    return sizes[0] if sizes else None
 
 
 def _fewer_bits_facts(book: FactBook) -> list[Fact]:

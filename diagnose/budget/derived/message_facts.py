@@ -28,7 +28,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     if family:
         within = [size for size in (free, room) if size is not None]
         refused = requested is not None and free is not None and all(max(requested.high, SEGMENT) <= size.low for size in within)
-        message_facts.append(derived_fact("log.refused", refused, "requested <= free, and within the cap of the process"))
+        message_facts.append(derived_fact("log.refused", refused, "requested (at least 20 MiB) <= free, and within the cap of the process"))
     if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
         message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:
@@ -96,7 +96,8 @@ def _process_facts(book: FactBook) -> list[Fact]:
 
 
 def _layers(book: FactBook) -> list[Fact]:
-    """The layers that the card has room for, where the buffer of those meant for it was refused: alike ones, a twentieth left over."""
+    """The layers that the card has room for, where the one buffer of those meant for it was refused: layers are taken to be alike, and a
+    twentieth is left free. Nothing for a second card, whose share of the layers nobody prints."""
     layers, buffer, free = book.count("log.card_layers"), book.size("log.requested"), book.size("log.card_free")
     if not layers or not buffer or free is None or book.word("log.phase") != "model_load" or book.count("log.gpu"):
         return []

@@ -109,13 +109,12 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
     targets = book.word("lora.targets") or ""
     small = printed if printed and (params is None or printed <= ADAPTERS_AT_MOST * params) else None
     saved = saved_params(model, book.word("lora.modules_to_save") or "") if model is not None else 0
-    kind, names, block = book.word("lora.kind") or "lora", wrapped_linears(targets), book.count("lora.block")
-    if book.word("train.finetuning") == "oft" and kind == "lora":
-        kind = "oft"
-    if kind == "ln_tuning":
-        names = ()
-    if kind == "oft" and rank is None:
-        block = block or table()["adapter_kinds"][kind]["blocks"]
+    kind, kinds = book.word("lora.kind") or "lora", table()["adapter_kinds"]
+    if kind == "lora" and (method := book.word("train.finetuning")) in kinds:
+        kind = str(method)
+    names = () if trains_norms(kind) else wrapped_linears(targets)
+    rankless = kinds[kind].get("rankless", False)
+    block = book.count("lora.block") or (kinds[kind].get("block") if rankless or rank is None else None)
     count = small
     if model is not None and (rank is not None or small is None) and (targets or small is None):
         apart = traits_of(book.word("train.framework")).pads_qkv
@@ -123,7 +122,7 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
         count += saved
     if count is None and (network := rule_files.table("denoiser_layers").get(book.word("model.denoiser") or "")):
         count = (rank or DEFAULT_RANK) * network["adapter"]
-    unknown = () if rank is not None or small or block or kind in ("ia3", "boft", "ln_tuning") else ("lora.rank",)
+    unknown = () if rank is not None or small or block or rankless else ("lora.rank",)
     remade = remade_params(model, rank or DEFAULT_RANK, targets, kind, block) if model is not None else 0
     dropout = (book.ratio("lora.dropout") or 0) > 0
     return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _count_inputs(names), unknown, kind, names, remade)
@@ -183,8 +182,8 @@ def _count_inputs(names: tuple[str, ...]) -> tuple[int, int, int]:
 
 def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *, apart: bool = False, block: int | None = None) -> int:
     """Parameters of adapters of one kind and rank over the wrapped linears of all layers, every expert's included. `apart`: a fused linear
-    has an adapter for each of its parts; `block`: the side of an orthogonal adapter's blocks."""
-    if kind == "ln_tuning":
+    has an adapter for each of its parts; `block`: the side of an orthogonal adapter's blocks; without it the rank is their number."""
+    if trains_norms(kind):
         return model.norm_params * (model.L * model.norms + 1)
     wrapped = _wrapped(model, targets, apart=apart)
     return sum(count * _of_linear(kind, rank, block, name, wide, out) for name, wide, out, count in wrapped)
@@ -192,13 +191,17 @@ def adapter_params(model: Model, rank: int, targets: str, kind: str = "lora", *,
 
 def remade_params(model: Model, rank: int, targets: str, kind: str, block: int | None) -> int:
     """Elements that adapters of a kind make of the weights of one layer in every forward and keep for backward."""
-    remade, side = table()["adapter_kinds"].get(kind, {}).get("remade"), _block(kind, block)
-    if remade is None:
+    if (remade := table()["adapter_kinds"][kind].get("remade")) is None:
         return 0
     made, elements = formula(remade), 0
     for _, wide, out, count in _wrapped(model, targets, apart=False):
-        elements += count * int(made.evaluate({"i": wide, "o": out, "n": side or wide // max(rank, 1)}))  # type: ignore[arg-type]
+        elements += count * int(made.evaluate({"i": wide, "o": out, "n": block or wide // max(rank, 1)}))  # type: ignore[arg-type]
     return elements // model.L
+
+
+def trains_norms(kind: str) -> bool:
+    """Whether this kind of adapter is the norms themselves, and no linear carries one."""
+    return bool(table()["adapter_kinds"].get(kind, {}).get("params") == "norms")
 
 
 def _wrapped(model: Model, targets: str, *, apart: bool) -> list[tuple[str, int, int, int]]:
@@ -206,11 +209,6 @@ def _wrapped(model: Model, targets: str, *, apart: bool) -> list[tuple[str, int,
     names = (*_LINEARS, *_SHARED, OF_THE_LAYER) if every_linear(targets) else _linears_by_name(targets)
     linears = [linear for linear in _linears(model) if linear[0] in names]
     return linears if apart else _fuse_linears(model, linears)
-
-
-def _block(kind: str, block: int | None) -> int | None:
-    """The side of an orthogonal adapter's blocks; None where their number is set instead (the rank)."""
-    return block or (table()["adapter_kinds"][kind].get("blocks") if kind == "boft" else None)
 
 
 def _of_linear(kind: str, rank: int, block: int | None, name: str, wide: int, out: int) -> int:
@@ -221,7 +219,7 @@ def _of_linear(kind: str, rank: int, block: int | None, name: str, wide: int, ou
         whole = other_rows * other_columns
         return rows * columns + (rank * (other_rows + other_columns) if rank < max(other_rows, other_columns) / 2 else whole)
     symbols = entry.get("down", entry["params"]) if name == "down" else entry["params"]
-    return int(formula(symbols).evaluate({"i": wide, "o": out, "r": rank, "n": _block(kind, block) or wide // max(rank, 1)}))  # type: ignore[arg-type]
+    return int(formula(symbols).evaluate({"i": wide, "o": out, "r": rank, "n": block or wide // max(rank, 1)}))  # type: ignore[arg-type]
 
 
 def _factors(number: int) -> tuple[int, int]:

@@ -176,7 +176,7 @@ def checkpoints_held(job: Setup) -> list[Term]:
     reentrant = job.book.switch("train.checkpoint_reentrant")
     if job.book.count("fsdp.version") != 1 or not job.sharding.scheme.startswith("fsdp") or not job.trainable.lora or reentrant is False:
         return []
-    if "T" not in job.values or job.checkpointing != "enabled" or releases(WAITS_FOR_INPUTS).holds(job.book.version("version.torch")):
+    if not job.knows("T") or job.checkpointing != "enabled" or releases(WAITS_FOR_INPUTS).holds(job.book.version("version.torch")):
         return []
     kept = [checkpoint for checkpoint in checkpoints(job) if checkpoint.key == "checkpoints"]
     held = [*kept, *(job.term("checkpoint_gradients", "activations", each.symbols, source=HELD) for each in kept)]

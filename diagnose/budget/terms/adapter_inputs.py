@@ -156,9 +156,7 @@ def prompt_adapter_values(job: Setup, how: Mode) -> list[str]:
     """LLaMA-Adapter: the attention output over the prompt, before its gate scales it; in version 2 also every linear's output before its
     scale."""
     entry = _prompt_entry(job)
-    if entry is None:
-        return []
-    if "scales" not in entry:
+    if entry is None or "scales" not in entry:
         return []
     linears = f"{how.each}*(q + 2*k + 2*h + {2 if job.model is None or job.model.gated else 1}*f)"
     return [f"{how.each}*q", *([linears] if entry["scales"] else [])]
@@ -168,6 +166,12 @@ def has_learned_scales(job: Setup) -> bool:
     """Whether linears have a learned scale and bias, and norms learn (LLaMA-Adapter v2)."""
     entry = _prompt_entry(job)
     return entry is not None and bool(entry.get("scales"))
+
+
+def has_prefix(job: Setup) -> bool:
+    """Whether every layer attends to learned keys and values, which come with a mask (PEFT's prefix tuning)."""
+    entry = _prompt_entry(job)
+    return entry is not None and bool(entry.get("prefix"))
 
 
 def _prompt_entry(job: Setup) -> Mapping[str, int] | None:
@@ -188,6 +192,6 @@ def remade_weights(job: Setup, count: str) -> list[Term]:
 def prefix_values(job: Setup) -> list[Term]:
     """Keys and values of a learned prefix in every layer, 4*q + 12*k bytes per row and token: repeated for the heads, in the precision of
     the prompt, and cast (PEFT peft_model.py get_prompt)."""
-    if job.trainable.kind != "prefix_tuning" or not job.knows("L", "B", "q", "k", "n_p"):
+    if not has_prefix(job) or not job.knows("L", "B", "q", "k", "n_p"):
         return []
     return [job.term("prefix_values", "activations", "L*B*n_p*(4*q + 12*k)", source="PEFT peft_model.py get_prompt")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from diagnose.budget.model.role_setup import Setup
+from diagnose.budget.model.trainable_params import trains_norms
 from diagnose.budget.terms import adapter_inputs, dora
 from diagnose.budget.terms.attention_scores import additive_masks, broadcasts_keys, layer_scores, score_width
 from diagnose.budget.terms.expert_activations import backward_transient, experts
@@ -97,7 +98,7 @@ def _norms(job: Setup, how: Mode) -> str:
     if how.lora and not adapter_inputs.has_learned_scales(
         job
     ):  # frozen: the fp32 copy of the input alone; 16-bit adapters share the inputs of their linears
-        learns = 2 if job.trainable.kind == "ln_tuning" and not how.fused else 0  # the product that its scale multiplies
+        learns = 2 if trains_norms(job.trainable.kind) and not how.fused else 0  # the product that its scale multiplies
         return f"{count * (frozen_norm(model, how) + learns)}*h"
     inputs = 0 if how.lora else adapter_inputs.count_inputs(model)
     if how.each == 4:
@@ -190,7 +191,7 @@ def _copies(job: Setup) -> tuple[int, int]:
     release = job.book.version("version.transformers")
     if job.attention in GROUPED:
         return 4, 4
-    if job.trainable.kind == "prefix_tuning":  # its tokens come with a mask
+    if adapter_inputs.has_prefix(job):
         return 8, 0
     if broadcasts_keys(job):
         return 4, 4

@@ -57,22 +57,8 @@ def make(
     helped = tuple(str(fact.value) for fact in book.all("report.helped"))
     noted = {fact.value for fact in book.all("report.helped") if fact.origin == "given"}
     if helped:
-        job.listen(
-            Verdict(
-                SAID,
-                "unknown",
-                "likely",
-                "",
-                None,
-                phrase("plan.noted_to_help" if noted else "plan.said_to_help"),
-                same(""),
-                None,
-                True,
-                (),
-                helped,
-                "",
-            )
-        )
+        because = phrase("plan.noted_to_help" if noted else "plan.said_to_help")
+        job.listen(Verdict(SAID, "unknown", "likely", "", None, because, same(""), None, True, (), helped, ""))
     offers, refused, faults = weighed(job, job.rules)
     usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
     if usual or is_thin(offers, job):
@@ -104,12 +90,13 @@ def fits_as_it_is(job: Job, ledgers: Sequence[Ledger]) -> bool:
 
 
 def either_way(offers: list[Offer], job: Job) -> list[Offer]:
-    """The offers with one that helps whatever runs in the second place, where the first two help only if it turns out that something is
-    trained."""
+    """Where the first two offers help only if it turns out that something is trained: the first that helps whatever runs and wherever it
+    failed in the second place."""
     if len(offers) < FEW or not all(gate.is_conditional(offer.rule, job) for offer in offers[:2]):
         return offers
-    held = next((offer for offer in offers[2:] if offer.leads and not gate.is_conditional(offer.rule, job)), None)
-    return offers if held is None else [offers[0], held, *(offer for offer in offers[1:] if offer is not held)]
+    anyhow = (offer for offer in offers[2:] if offer.leads and not gate.is_conditional(offer.rule, job))
+    second = next((offer for offer in anyhow if vocabulary.phases_of(offer.id) is None), None)
+    return offers if second is None else [offers[0], second, *(offer for offer in offers[1:] if offer is not second)]
 
 
 def is_thin(offers: Sequence[Offer], job: Job) -> bool:

@@ -34,7 +34,7 @@ ROWS = frozenset(
     )
 )
 SAMPLES = frozenset(("train.max_seq_len", "data.image_pixels", "data.image_size", "data.frames"))
-KNOBS_OF_ROWS = frozenset(("train.micro_batch_size", "eval.batch_size", "rollout.micro_batch", "rollout.logprob_batch"))
+KNOBS_OF_BATCH = frozenset(("train.micro_batch_size", "eval.batch_size", "rollout.micro_batch", "rollout.logprob_batch"))
 KNOBS_OF_IMAGES = frozenset(("data.image_pixels", "data.image_size"))
 #: Of the memory in use, the share from which on a tensor says what filled the card, and not only what asked last.
 MUCH = 0.15
@@ -79,22 +79,24 @@ def _left(tensor: Attribution, knob: str, after: Value, job: Job) -> float:
     power, before = tensor.lowered_by.get(knob, 0.0), job.book.value(knob)
     if not power or (before is None and knob in rule_files.table("vocabulary")["one_at_once"].get(job.regime, ())):
         return 1.0
-    if before is None and knob in KNOBS_OF_ROWS and tensor.rows:
+    if before is None and knob in KNOBS_OF_BATCH and tensor.rows:
         return float((1 / tensor.rows) ** power)
     known = isinstance(after, (int, float)) and isinstance(before, (int, float)) and before > 0 and after > 0
     return float((after / before) ** power) if known else HALF ** abs(power)  # type: ignore[operator]
 
 
 def is_too_much_for_one_row(offer: Offer, job: Job) -> bool:
-    """Whether all that it takes away are rows, and one row alone is more than the card holds."""
+    """Whether it only lowers the number of rows, and the tensors of a single row are already more than the card holds."""
     tensor, knobs = job.identity, _turned(offer.rule, offer.changes)
-    rows = [knob for knob in knobs if knob in KNOBS_OF_ROWS and tensor is not None and tensor.lowered_by.get(knob) == 1]
+    rows = [knob for knob in knobs if knob in KNOBS_OF_BATCH and tensor is not None and tensor.lowered_by.get(knob) == 1]
     if tensor is None or not rows or SAMPLES.intersection(knobs):
         return False
     count = job.book.count(rows[0]) or tensor.rows
+    if not count:
+        return False
     room = job.book.size("log.usable") or job.book.size("hardware.capacity") or job.book.size("log.capacity")
     copies = COPIES_LEARNING if job.regime in LEARNING else COPIES
-    return bool(count) and copies * tensor.bytes > (room.bytes if room is not None else MOST_CARDS) * (count or 1)
+    return copies * tensor.bytes / count > (room.bytes if room is not None else MOST_CARDS)
 
 
 def verdict(job: Job) -> Verdict | None:
