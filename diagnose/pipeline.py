@@ -138,6 +138,7 @@ def diagnose(
 
     root = reading.root
     event = None if root is None else reading.events[root]
+    book.learn(regime.project(book, sources))
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
     job = notebook.job_id(book, event)

@@ -14,6 +14,7 @@ from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
 from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declared
 from diagnose.parse.model.event import Event, Frame
+from diagnose.parse.facts import projects
 from diagnose.parse.text import lazy_re
 
 #: Decibans that the best regime must have, and lead the next by; below them the regime is unknown.
@@ -24,6 +25,9 @@ VAGUE = ("data", "load_save", "host")
 
 #: What the name of a program speaks for its regime.
 NAMED = 20
+
+#: What the name of a public project speaks for what such projects do.
+_PROJECT = 10
 
 #: Regimes that learn, and those that are known to learn nothing.
 LEARNING, IDLE = frozenset(("train", "rl")), ("infer", "serve", "generate_media")
@@ -39,6 +43,19 @@ _STATED = ("given", "log", "config", "said", "guessed")
 
 #: One piece of evidence: its weight, and where it stands.
 Evidence = tuple[int, Witness]
+
+
+def project(book: FactBook, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
+    """The public project that the files name, where the log or page names none."""
+    if "run.task" in book:
+        return
+    for source in sources:
+        named = projects.find(source.data[:_SEARCHED])
+        if named is not None:
+            witness = Witness(source.name, key=named.name)
+            yield Fact("run.project", named.name, "config", witness)
+            yield Fact("run.task", named.task, "config", witness)
+            return
 
 
 def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
@@ -71,6 +88,10 @@ def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
             yield Fact("run.sees", row["sees"], "derived", program.witness)
             return
     pixels = rule_files.table("vocabulary")["pixels"]
+    task = book.fact("run.task")
+    if task is not None and regime not in pixels["not_in"] and (sees := rule_files.table("projects")[task.value].get("sees")):
+        yield Fact("run.sees", sees, "derived", task.witness)
+        return
     size = next((fact for name in pixels["shown_by"] if (fact := book.fact(name)) is not None and fact.value is not None), None)
     if size is not None and regime not in pixels["not_in"] and all(book.value(name) is None for name in pixels["unless"]):
         yield Fact("run.sees", "pixels", "derived", size.witness)
@@ -139,6 +160,11 @@ def _evidence(book: FactBook, event: Event | None, sources: Sequence[ConfigSourc
     for fact in book.all("run.word"):
         for regime, weight in rules["words"].get(fact.value, ()):
             yield regime, "words", weight, fact.witness
+    task = book.fact("run.task")
+    if task is not None:
+        does = rule_files.table("projects")[task.value]["does"]
+        if len({regime in LEARNING for regime in does}) == 1:
+            yield does[0], "words", _PROJECT, task.witness
     for source in sources:
         text = f"{Path(source.called or source.name).name}\n".encode(errors="replace") + source.data[:_SEARCHED]
         for word, told in rules["words"].items():

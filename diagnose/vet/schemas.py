@@ -98,12 +98,18 @@ class RemedyExample(Row):
     case: str = ""
 
 
+class TitleAndDo(Row):
+    title: Both
+    do: Both
+
+
 class Remedy(Row):
     id: str
     remedy: str
     status: str = ""
     formerly: str | list[str] = ""
     title: Both
+    either: Both | None = None
     turns: str
     to: list[str] | Choice = []
     goes: Literal["", "down", "up"] = ""
@@ -112,6 +118,7 @@ class Remedy(Row):
     relieves: str = ""
     do: Both | None = None
     programs: dict[str, Both] = {}
+    tasks: dict[str, TitleAndDo] = {}
     command: str | Both = ""
     saves: str | AtMost = ""
     price: Price
@@ -623,6 +630,16 @@ class Regime(Row):
     settings: dict[int, list[str]] = {}
     signs: list[RegimeSign] = []
     programs: list[ProgramSigns] = []
+
+
+class Projects(Row):
+    """Public projects that do the same: diagnose/parse/facts/projects.py."""
+
+    does: list[str]
+    sees: str = ""
+    names: list[str] = []
+    placed: list[str] = []
+    stems: list[str] = []
 
 
 class OnlyIn(Row):
@@ -1562,6 +1579,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "phrases": dict[str, Both],
         "prefixes": list[Prefix],
         "programs": Programs,
+        "projects": dict[str, Projects],
         "prose": Prose,
         "redactions": list[Redaction],
         "regimes": Regime,

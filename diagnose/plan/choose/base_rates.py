@@ -97,8 +97,13 @@ def listed(offers: Sequence[Offer], job: Job) -> list[Offer]:
         return _best(offers, best[0], job)[:ENTRIES]
     found: list[Offer] = []
     for rate in best:
-        found += [offer for offer in _best(offers, rate, job) if offer.id not in [other.id for other in found]][:2]
+        found += [offer for offer in _best(offers, rate, job) if not any(_alike(offer.id, other.id) for other in found)][:2]
     return found
+
+
+def _alike(word: str, other: str) -> bool:
+    """Whether two remedies are the same, or of one kind."""
+    return word == other or any({word, other} <= set(kind) for kind in rule_files.table("vocabulary")["of_a_kind"])
 
 
 def tried(book: FactBook) -> set[str]:

@@ -277,7 +277,7 @@ def offered(
     remedy = Remedy(
         id=rule.remedy,
         rule=rule.id,
-        title=phrase("plan.if_train", what=title) if is_conditional(rule, job) else title,
+        title=title if not is_conditional(rule, job) else rule.either or phrase("plan.if_train", what=title),
         why=why,
         saves=saving.bytes if saving else None,
         peak=peak,

@@ -57,9 +57,9 @@ class Rule:
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
     advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
-    and nothing is trained. `programs`: what to do in the words of a program (run.program), a trainer (train.framework) or of
-    what printed the failure (log.family: slurm_oom) instead of `do`,
-    `other` for every known program that is not listed.
+    and nothing is trained. `either`: the title where nobody knows whether anything is. `programs`: what to do in the words of a
+    program (run.program), a trainer (train.framework) or of what printed the failure (log.family: slurm_oom) instead of `do`,
+    `other` for every known program that is not listed. `tasks`: title and what to do in the words of what such programs do (run.task).
     `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that
     holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the question for each.
     """
@@ -68,6 +68,7 @@ class Rule:
     remedy: str
     status: str
     title: Text
+    either: Text | None
     turns: str | None
     to: Choice
     companions: tuple[tuple[str, str], ...]
@@ -89,6 +90,7 @@ class Rule:
     alone: Text | None
     do: Text | None
     programs: Mapping[str, Text]
+    tasks: Mapping[str, tuple[Text, Text]]
     command: Text | None
     asks: tuple[tuple[str, Text], ...]
     references: tuple[str, ...]
@@ -96,7 +98,11 @@ class Rule:
 
     def words(self, book: FactBook) -> Text | None:
         """What to do by hand, as the program or trainer of this job calls it."""
-        names = (book.word("run.program"), book.word("train.framework"), book.word("log.family")) if self.programs else ()
+        task = book.word("run.task")
+        if task in self.tasks:
+            return self.tasks[task][1]
+        facts = ("run.program", "train.framework", "log.family") if self.programs else ()
+        names = [book.word(name) for name in facts]
         general = self.programs.get(OTHER, self.do) if names and names[0] is not None else self.do
         return next((self.programs[name] for name in names if name is not None and name in self.programs), general)
 
@@ -196,6 +202,7 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         remedy=data["remedy"],
         status=data.get("status", "stable"),
         title=_build_text(data["title"]),
+        either=_build_text(data["either"]) if "either" in data else None,
         turns=None if turns == "none" else turns,
         to=_build_choice(data.get("to", []), data.get("goes", "")),
         companions=tuple(data.get("with", {}).items()),
@@ -217,6 +224,7 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         alone=_build_text(data["alone"]) if "alone" in data else None,
         do=_build_text(data["do"]) if "do" in data else None,
         programs={name: _build_text(text) for name, text in data.get("programs", {}).items()},
+        tasks={name: (_build_text(row["title"]), _build_text(row["do"])) for name, row in data.get("tasks", {}).items()},
         command=_build_text(data["command"]) if "command" in data else None,
         asks=tuple((fact, _build_text(why)) for fact, why in data.get("asks", {}).items()),
         references=tuple(data.get("references", ())),

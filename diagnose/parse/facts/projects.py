@@ -1,0 +1,104 @@
+"""Which public project a text names, and so what the program does (rules/projects.yaml): the facts `run.project` and `run.task`.
+
+People call the project by its name, or its folder stands in a path, an address or an import. A list of installed packages names many
+and says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from diagnose import rule_files
+from diagnose.facts import Fact
+from diagnose.parse.text.lazy_re import lazy_compile
+
+if TYPE_CHECKING:
+    from diagnose.parse.text.lines import Page
+
+#: How much of a text is looked at, at its start and at its end.
+_LOOK = 16 << 10
+
+#: What may be a name: letters and digits, joined by hyphens, dots or underscores.
+_TOKEN = lazy_compile(rb"[A-Za-z0-9][A-Za-z0-9+]*(?:[-_.][A-Za-z0-9+]+)*")
+_DROPPED = b"-_."
+
+#: What stands behind a package in a list of them: its release. Such a list names what is installed, not what runs.
+_RELEASE = lazy_compile(rb"[ \t]*(?:[=~<>!@]=?=?|:|[ \t]|\()[ \t]*v?\d+\.\d")
+_IMPORTED = (b"import ", b"from ")
+
+#: How much a name weighs that stands in a path, an address or an import, beside one in running text.
+_PLACED = 3
+
+
+class Named(NamedTuple):
+    """A project that a text names: what it does, its name as written there, and where that stands."""
+
+    task: str
+    name: str
+    offset: int
+
+
+def facts(pages: Sequence[Page]) -> Iterator[Fact]:
+    """The project that the log or the page names most."""
+    for page in pages[:1]:
+        named = find(page.excerpt.raw)
+        if named is not None:
+            witness = page.witness(page.excerpt.offset + named.offset)
+            yield Fact("run.project", named.name, "log", witness)
+            yield Fact("run.task", named.task, "log", witness)
+
+
+def find(raw: bytes) -> Named | None:
+    """The project named most; of several that are named as often the first."""
+    weights: dict[str, int] = {}
+    firsts: dict[str, Named] = {}
+    for start, end in _parts(len(raw)):
+        for name, task, offset, weight in _names(raw, start, end):
+            weights[task] = weights.get(task, 0) + weight
+            firsts.setdefault(task, Named(task, name, offset))
+    most = min(weights, key=lambda task: (-weights[task], firsts[task].offset), default=None)
+    return firsts[most] if most is not None else None
+
+
+def _parts(length: int) -> list[tuple[int, int]]:
+    return [(0, length)] if length <= 2 * _LOOK else [(0, _LOOK), (length - _LOOK, length)]
+
+
+def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, int]]:
+    """Name, task, offset and weight of each project that is named between two offsets."""
+    anywhere, placed, stems = _table()
+    tokens = {token: token.translate(None, _DROPPED).lower() for token in set(_TOKEN.findall(raw, start, end))}
+    known = {token: task for token, key in tokens.items() if (task := anywhere.get(key) or placed.get(key) or _of_stem(key, stems))}
+    for token, task in known.items():
+        for match in re.finditer(rb"(?<![A-Za-z0-9])" + re.escape(token) + rb"(?![A-Za-z0-9])", raw[start:end]):
+            first, last = start + match.start(), start + match.end()
+            is_placed = raw[max(start, first - 7) : first].endswith((b"/", b"\\", *_IMPORTED)) or raw[last : last + 1] in (b"/", b"\\")
+            if (is_placed or tokens[token] not in placed) and not _RELEASE.match(raw, last):
+                yield token.decode(), task, first, _PLACED if is_placed else 1
+
+
+def _of_stem(key: bytes, stems: Mapping[bytes, str]) -> str | None:
+    return next((task for stem, task in stems.items() if stem in key), None)
+
+
+@cache
+def _table() -> tuple[Mapping[bytes, str], Mapping[bytes, str], Mapping[bytes, str]]:
+    """Tasks by name as it is compared: of names that say it anywhere, of those that do in a path, an address or an import alone, and of
+    parts of names."""
+    anywhere, placed, stems = (
+        {name.encode(): task for name, task in names.items()} for names in rule_files.kept("parse.projects", _compiled, "projects")
+    )
+    return anywhere, placed, stems
+
+
+def _compiled() -> list[dict[str, str]]:
+    """The names of rules/projects.yaml as they are compared, by where they count."""
+    rows = rule_files.table("projects").items()
+    return [{_compared(name): task for task, row in rows for name in row.get(kind, ())} for kind in ("names", "placed", "stems")]
+
+
+def _compared(name: str) -> str:
+    return name.encode().translate(None, _DROPPED).lower().decode()
