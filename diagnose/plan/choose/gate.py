@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from diagnose import families, rule_files, vocabulary
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.translate.translation import typed_default
 from diagnose.catalogue import sizes_sold
 from diagnose.decide.regime import LEARNING
 from diagnose.facts import Fact, Value
@@ -112,7 +113,7 @@ def in_effect(rule: Rule, job: Job) -> Text | None:
     """Says so, with value and witness, where the knob already has what the rule would set, or can go no further."""
     fact = job.book.fact(rule.turns) if rule.turns else None
     if rule.turns is None or fact is None or fact.value is None:
-        return None
+        return on_by_default(rule, job)
     if fact.value in wanted(rule, job) or is_beyond(rule, fact.value, job):
         return phrase("plan.in_effect", **told(fact))
     floor = rule.to.least or (0 if isinstance(fact.value, float) else 1)  # a share has no least step
@@ -121,6 +122,17 @@ def in_effect(rule: Rule, job: Job) -> Text | None:
             phrase("plan.at_floor", least=same(f"{int(floor):,}"), **told(fact)) if floor > 1 else phrase("plan.at_minimum", **told(fact))
         )
     return None
+
+
+def on_by_default(rule: Rule, job: Job) -> Text | None:
+    """Says so where nobody shows the setting, and the trainer has it on unless it is switched off."""
+    framework = job.book.word("train.framework")
+    if rule.turns is None or rule.to.values[:1] != ("enabled",) or framework not in framework_tables.names() or rule.turns in job.book:
+        return None
+    defaults = [typed_default(key) for key in framework_tables.table(framework).of(rule.turns) if key.default is not None]
+    if not defaults or not set(defaults) <= set(wanted(rule, job)):
+        return None
+    return phrase("plan.on_by_default", knob=fact_name(rule.turns), framework=framework_tables.display_name(framework))
 
 
 def is_beyond(rule: Rule, now: Value, job: Job) -> bool:
