@@ -135,7 +135,7 @@ def is_blind_guess(offer: Offer, job: Job) -> bool:
     evidence would have to show, and no rule for this regime proposes it all the same."""
     if offer.id in vocabulary.having("over_cards") and not several(job):
         return True
-    phases = vocabulary.phases_of(offer.id) if job.trains else None
+    phases = vocabulary.phases_of(offer.id) if job.trains or job.regime == "unknown" else None
     if phases is not None and hypotheses.phase(job.book) not in phases:
         return True
     of_regime = any(name == "run.regime" for line in offer.rule.where for name in line.names)
