@@ -99,6 +99,9 @@ WORDINGS = [
     Wording("jupyter", "The kernel appears to have died. It will restart automatically.", "host_oom_killer", "suspected"),
     # launchers: no proof
     Wording("shell", "Killed", "host_oom_killer", "suspected"),
+    Wording("shell, quoted in one line of code", "Killed`", "host_oom_killer", "suspected"),
+    Wording("shell, quoted in bold", "**Killed**", "host_oom_killer", "suspected"),
+    Wording("shell of a Chinese locale", "已杀死", "host_oom_killer", "suspected"),
     Wording("bash", "./run.sh: line 12: 48213 Killed                  python train.py", "host_oom_killer", "suspected"),
     Wording("job control", "[1]+  Killed                  python train.py", "host_oom_killer", "suspected"),
     Wording("zsh", "zsh: killed     python train.py", "host_oom_killer", "suspected"),
