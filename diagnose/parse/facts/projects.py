@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 #: How much of a text is looked at, at its start and at its end.
 _LOOK = 16 << 10
 
-#: What may be a name: letters and digits, joined by hyphens, dots or underscores.
-_TOKEN = lazy_compile(rb"[A-Za-z0-9][A-Za-z0-9+]*(?:[-_.][A-Za-z0-9+]+)*")
+#: What does not count in a name, and what is left of one without it.
 _DROPPED = b"-_."
+_WORD = lazy_compile(rb"[a-z0-9+]+")
 
 #: What stands behind a package in a list of them: its release. Such a list names what is installed, not what runs.
 _RELEASE = lazy_compile(rb"[ \t]*(?:[=~<>!@]=?=?|:|[ \t]|\()[ \t]*v?\d+\.\d")
@@ -70,34 +70,35 @@ def _parts(length: int) -> list[tuple[int, int]]:
 def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, int]]:
     """Name, task, offset and weight of each project that is named between two offsets."""
     anywhere, placed, stems = _table()
-    tokens = {token: token.translate(None, _DROPPED).lower() for token in set(_TOKEN.findall(raw, start, end))}
-    known = {token: task for token, key in tokens.items() if (task := anywhere.get(key) or placed.get(key) or _of_stem(key, stems))}
-    for token, task in known.items():
-        for match in re.finditer(rb"(?<![A-Za-z0-9])" + re.escape(token) + rb"(?![A-Za-z0-9])", raw[start:end]):
+    part = raw[start:end]
+    plain = part.lower().translate(None, _DROPPED)
+    words = set(_WORD.findall(plain))
+    found = {word: task for word in words if (task := anywhere.get(word) or placed.get(word))}
+    for stem, task in stems.items():
+        if stem in plain:
+            found |= {word: task for word in words if stem in word and word not in found}
+    for word, task in found.items():
+        spelled = b"[-_.]*".join(re.escape(bytes([letter])) for letter in word)
+        for match in re.finditer(rb"(?<![A-Za-z0-9])" + spelled + rb"(?![A-Za-z0-9])", part, re.IGNORECASE):
             first, last = start + match.start(), start + match.end()
             is_placed = raw[max(start, first - 7) : first].endswith((b"/", b"\\", *_IMPORTED)) or raw[last : last + 1] in (b"/", b"\\")
-            if (is_placed or tokens[token] not in placed) and not _RELEASE.match(raw, last):
-                yield token.decode(), task, first, _PLACED if is_placed else 1
-
-
-def _of_stem(key: bytes, stems: Mapping[bytes, str]) -> str | None:
-    return next((task for stem, task in stems.items() if stem in key), None)
+            if (is_placed or word not in placed) and not _RELEASE.match(raw, last):
+                yield match.group().decode(), task, first, _PLACED if is_placed else 1
 
 
 @cache
 def _table() -> tuple[Mapping[bytes, str], Mapping[bytes, str], Mapping[bytes, str]]:
     """Tasks by name as it is compared: of names that say it anywhere, of those that do in a path, an address or an import alone, and of
     parts of names."""
-    anywhere, placed, stems = (
-        {name.encode(): task for name, task in names.items()} for names in rule_files.kept("parse.projects", _compiled, "projects")
-    )
+    kinds = rule_files.kept("parse.projects", _compiled, "projects")
+    anywhere, placed, stems = ({name: task for task, names in kind.items() for name in names.encode().split()} for kind in kinds)
     return anywhere, placed, stems
 
 
 def _compiled() -> list[dict[str, str]]:
-    """The names of rules/projects.yaml as they are compared, by where they count."""
+    """By where they count the names of each task as they are compared, in one text."""
     rows = rule_files.table("projects").items()
-    return [{_compared(name): task for task, row in rows for name in row.get(kind, ())} for kind in ("names", "placed", "stems")]
+    return [{task: _compared(" ".join(row.get(kind, ()))) for task, row in rows} for kind in ("names", "placed", "stems")]
 
 
 def _compared(name: str) -> str:
