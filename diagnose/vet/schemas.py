@@ -200,6 +200,7 @@ class KeyLine(Row):
 
 class Detect(Row):
     keys: list[list[str]] = []
+    modules: list[list[str]] = []
     flags: list[list[str]] = []
     commands: list[str] = []
     classes: list[str] = []
@@ -294,6 +295,7 @@ class Framework(Row):
     aliases: list[str] = []
     dumps_whole: bool = False
     one_process: bool = False
+    overrides: str = ""
     spawns: list[str] = []
     borrowed: str = ""
     foreign: list[str] = []
@@ -611,6 +613,7 @@ class ProgramSigns(Row):
     engine: str = ""
     also: list[str] = []
     speaks: bool = True
+    beneath: list[str] = []
     sees: str = ""
 
 

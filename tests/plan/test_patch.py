@@ -113,6 +113,14 @@ FILES = {
     "timm.sh": "python pytorch-image-models/train.py --data-dir d --model convnext_small \\\n  --batch-size 64\n",
     "maxtext.yml": "# mine\nper_device_batch_size: 8 # kept\nmax_target_length: 4096\nici_fsdp_parallelism: -1\n",
     "mmdet.sh": "python mmdetection/tools/train.py c.py --cfg-options train_dataloader.batch_size=2 \\\n  train_dataloader.num_workers=2\n",
+    "xtuner.py": "from xtuner.model import SupervisedFinetune\nmax_length = 2048  # kept\nmodel = dict(\n    type=SupervisedFinetune,\n"
+    "    llm=dict(type=AutoModelForCausalLM.from_pretrained, pretrained_model_name_or_path='a/b'))\n"
+    "train_dataset = dict(max_length=max_length)\ntrain_dataloader = dict(batch_size=2, dataset=train_dataset)\n"
+    "optim_wrapper = dict(type=AmpOptimWrapper, dtype='float16')\n",
+    "xtuner.sh": "NPROC_PER_NODE=8 xtuner train internlm2_chat_7b_qlora_oasst1_e3 --deepspeed deepspeed_zero3\n",
+    "xtuner_v1.py": "from xtuner.v1.train import TrainerConfig\nfsdp = FSDPConfig(recompute_ratio=0.5)  # kept\ntrainer = TrainerConfig(\n"
+    "    load_from='a/b', model_cfg=Qwen3Dense8BConfig(), fsdp_cfg=fsdp,\n    dataloader_cfg=DataloaderConfig(pack_max_length=64),\n)\n",
+    "xtuner_v1.sh": "torchrun --nproc-per-node 2 xtuner/v1/train/cli/sft.py --load-from a/b --chat_template qwen3 \\\n  --fsdp-config.cpu-offload\n",
     "detectron2.yaml": "SOLVER:\n  IMS_PER_BATCH: 8 # kept\nINPUT:\n  MAX_SIZE_TRAIN: 1333\n",
     "tgi.sh": "text-generation-launcher --model-id a/b \\\n  --num-shard 2\n",
     "slime.sh": "python3 train.py --hf-checkpoint a/b --rollout-batch-size 2 \\\n  --rollout-max-response-len 64\n",

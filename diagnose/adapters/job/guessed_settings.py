@@ -202,6 +202,8 @@ def _own_settings(documents: Sequence[OpenDocument], programs: Sequence[StartedP
                 yield _file(document, _unknown_to(table, document.leaves), lexicon.NEEDED)
         elif document.form == "python" and framework_tables.role_of(document.kind) == "around":
             yield from _script(document, programs)
+        elif document.form == "python" and document.script is None and _is_open(framework_tables.table(document.kind)):
+            yield from _script(document, programs)
 
 
 def _is_open(table: Table) -> bool:

@@ -195,7 +195,7 @@ def edit(change: Edit, lang: Lang) -> str:
             return word("rename", lang, key=change.key, renamed=change.renamed)
         return word("rename_to", lang, key=change.key, renamed=change.renamed, frm=change.frm or "", to=change.to)
     if change.frm is None:
-        return word("add", lang, what=setting(change.key, change.to or "", change.target))
+        return word("add", lang, what=change.written or setting(change.key, change.to or "", change.target))
     if change.to is None:
         bare = change.key.startswith("--") and change.frm == "true"  # an option without a value
         return word("remove", lang, what=change.key if bare else setting(change.key, change.frm, change.target))
