@@ -1005,6 +1005,7 @@ class Fingerprint(Row):
 
 class Spelling(Row):
     names: str
+    read_only: bool = False
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0
