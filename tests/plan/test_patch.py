@@ -135,6 +135,7 @@ FILES = {
     "espnet.sh": "python3 -m espnet2.bin.asr_train --config c.yaml --batch_bins 8000000 \\\n  --accum_grad 4\n",
     "icefall.sh": "python3 zipformer/train.py --exp-dir e --max-duration 600 \\\n  --world-size 2\n",
     "mlx_lm.yaml": "model: a/b # kept\nnum_layers: 8\nlora_parameters: {rank: 8}\nbatch_size: 4\n",
+    "openpi.sh": "uv run scripts/train.py pi0_libero --exp-name=a --overwrite \\\n  --batch-size 16\n",
     "detectron2.yaml": "SOLVER:\n  IMS_PER_BATCH: 8 # kept\nINPUT:\n  MAX_SIZE_TRAIN: 1333\n",
     "tgi.sh": "text-generation-launcher --model-id a/b \\\n  --num-shard 2\n",
     "slime.sh": "python3 train.py --hf-checkpoint a/b --rollout-batch-size 2 \\\n  --rollout-max-response-len 64\n",

@@ -202,6 +202,13 @@ def edit(change: Edit, lang: Lang) -> str:
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
 
 
+def is_patchable(diagnosis: Diagnosis) -> bool:
+    """Whether the plan changes a file that was given; a command that only the log shows is no file."""
+    plan = diagnosis.outcome.plan
+    files = {document.name for document in diagnosis.documents if document.form != "command"}
+    return plan is not None and any(edit.target in files for edit in plan.edits)
+
+
 def plan_note(plan: Plan, lang: Lang) -> str:
     """The note of a plan as a sentence; empty without one."""
     return sentence(plan.note.to(lang), lang) if plan.note else ""
