@@ -55,7 +55,9 @@ def test_a_log_shows_the_commands_of_programs_by_name(name: str) -> None:
 
 def test_the_name_of_an_optimizer_is_not_written_for_an_unknown_program() -> None:
     """Which other names the program has is not known; a number of its may be changed."""
-    read = settings(("mine.yaml", "batch_size: 8\nepochs: 3\nlearning_rate: 1\noptimizer: {name: decoupled_adam, type: adam}\nprecision: fp32\n"))
+    read = settings(
+        ("mine.yaml", "batch_size: 8\nepochs: 3\nlearning_rate: 1\noptimizer: {name: decoupled_adam, type: adam}\nprecision: fp32\n")
+    )
     book = FactBook(read.facts)
     assert book.word("train.optimizer") == "adamw"
     assert knob_edits.edits(read.documents, book, {"train.optimizer": "adamw_8bit"}) is None

@@ -1,4 +1,4 @@
-"""A configuration that is a module of Python (MMEngine, detectron2's lazy ones): what it assigns, each value by its path. Nothing is run."""
+"""A configuration that is a module of Python (MMEngine, detectron2's lazy ones): what it assigns, by path. Nothing is run."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ class ConfigModuleReader(LeafCollector):
         elif isinstance(value, (ast.Name, ast.Attribute)) and scalar_text(value) is None:
             self._add_name(key, value, value, override)
         elif isinstance(value, ast.BinOp):  # of names: only where it is used may a number stand in its place
-            super()._add_value(key, node, keyword, override=override)
+            super()._add_value(key, node, keyword, override=override, option=option)
         else:
-            super()._add_value(key, value, keyword if value is node else None, override=override)
+            super()._add_value(key, value, keyword if value is node else None, override=override, option=option)
         if isinstance(value, (ast.List, ast.Tuple)):
             for number, part in enumerate(value.elts):
                 if isinstance(self._names.follow(part), (ast.Call, ast.Dict)):

@@ -15,7 +15,16 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import current_value, fits_form, is_declared, is_usable, same_word, spelled_key, table_key, written_addition
+from diagnose.plan.edits.key_spelling import (
+    current_value,
+    fits_form,
+    is_declared,
+    is_usable,
+    same_word,
+    spelled_key,
+    table_key,
+    written_addition,
+)
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import computed_edits, global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell

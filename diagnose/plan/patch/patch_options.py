@@ -66,7 +66,9 @@ def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
     branches = _branches(text) if document.form == "shell" else []
     overrides = framework_tables.table(document.framework).overrides if "." in edit.key and not edit.key.startswith("-") else ""
     if overrides:  # `--cfg-options a.b=1 c.d=2`
-        entries, overrides = ([entry for entry in entries if _is_override(entry)], "") if any(map(_is_override, entries)) else (entries, overrides)
+        entries, overrides = (
+            ([entry for entry in entries if _is_override(entry)], "") if any(map(_is_override, entries)) else (entries, overrides)
+        )
     always = [entry for entry in entries if not _is_conditional(text, key_start(document, entry), branches)]
     entries = always or entries  # what is added under a condition counts only where that holds
     if not entries:
