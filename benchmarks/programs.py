@@ -37,6 +37,7 @@ CONFIGURED = (
     ),
     *("kohya", "vllm", "webui", "yolov5"),
     *("ai_toolkit", "lerobot", "maxtext", "mmdet", "musubi", "onetrainer", "open_clip", "simpletuner", "timm"),
+    *("diffsynth", "diffusion_pipe", "espnet", "f5_tts", "icefall"),
 )
 #: Nothing that is named.
 NONE = "-"

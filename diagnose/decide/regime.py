@@ -104,11 +104,12 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
     known = engine is not None and engine.value not in (None, "none", "hf")
     rows = [row for row in _rules()["programs"] if regime in (*row["regimes"], "unknown")]
     rows = [row for row in rows if not (known and engine and row["engine"] != engine.value)]
+    trainer = book.fact("train.framework")
+    rows = [row for row in rows if trainer is None or trainer.value not in row.get("beneath", ())]
     frames = [_INSTALLED.sub("", frame.file.replace("\\", "/")) for frame in event.frames] if event is not None else []
     for row in rows:
         if "file" in row and event is not None and any(lazy_re.matches_pattern(row["file"], file) for file in frames):
             return Fact("run.program", row["program"], "derived", event.evidence[:2][-1])
-    trainer = book.fact("train.framework")
     if trainer is not None and any(row["program"] == trainer.value for row in rows):
         return Fact("run.program", trainer.value, "derived", trainer.witness)
     words = {fact.value: fact.witness for fact in book.all("run.word")}

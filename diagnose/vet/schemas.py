@@ -207,6 +207,7 @@ class KeyLine(Row):
 
 class Detect(Row):
     keys: list[list[str]] = []
+    modules: list[list[str]] = []
     flags: list[list[str]] = []
     commands: list[str] = []
     classes: list[str] = []
@@ -301,6 +302,7 @@ class Framework(Row):
     aliases: list[str] = []
     dumps_whole: bool = False
     one_process: bool = False
+    overrides: str = ""
     spawns: list[str] = []
     borrowed: str = ""
     foreign: list[str] = []
@@ -618,6 +620,7 @@ class ProgramSigns(Row):
     engine: str = ""
     also: list[str] = []
     speaks: bool = True
+    beneath: list[str] = []
     sees: str = ""
 
 
@@ -1019,6 +1022,7 @@ class Fingerprint(Row):
 
 class Spelling(Row):
     names: str
+    read_only: bool = False
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0

@@ -65,6 +65,7 @@ RESERVED = {
     "dumps_whole",
     "one_process",
     "spawns",
+    "overrides",
 }
 PACKAGE = Path(diagnose.__file__).parent
 #: The readers of the tables, which may know words of theirs.

@@ -22,7 +22,7 @@ from diagnose.facts import FactBook
 from diagnose.parse.model.reading import Reading
 
 #: Tables whose keys are no framework's: variables of the environment, and the keywords of PyTorch's own classes; and without any.
-_WITHOUT = {"agilerl", "colossalai", "fsdp_qlora", "shell", "swift_env", "tei_env", "tgi_env", "pytorch", "torchrun", "deepspeed_launch"}
+_WITHOUT = {"agilerl", "fsdp_qlora", "shell", "swift_env", "tei_env", "tgi_env", "pytorch", "torchrun", "deepspeed_launch"}
 NAMES = sorted(set(framework_tables.names()) - _WITHOUT)
 
 

@@ -113,6 +113,31 @@ FILES = {
     "timm.sh": "python pytorch-image-models/train.py --data-dir d --model convnext_small \\\n  --batch-size 64\n",
     "maxtext.yml": "# mine\nper_device_batch_size: 8 # kept\nmax_target_length: 4096\nici_fsdp_parallelism: -1\n",
     "mmdet.sh": "python mmdetection/tools/train.py c.py --cfg-options train_dataloader.batch_size=2 \\\n  train_dataloader.num_workers=2\n",
+    "xtuner.py": "from xtuner.model import SupervisedFinetune\nmax_length = 2048  # kept\nmodel = dict(\n    type=SupervisedFinetune,\n"
+    "    llm=dict(type=AutoModelForCausalLM.from_pretrained, pretrained_model_name_or_path='a/b'))\n"
+    "train_dataset = dict(max_length=max_length)\ntrain_dataloader = dict(batch_size=2, dataset=train_dataset)\n"
+    "optim_wrapper = dict(type=AmpOptimWrapper, dtype='float16')\n",
+    "xtuner.sh": "NPROC_PER_NODE=8 xtuner train internlm2_chat_7b_qlora_oasst1_e3 --deepspeed deepspeed_zero3\n",
+    "xtuner_v1.py": "from xtuner.v1.train import TrainerConfig\nfsdp = FSDPConfig(recompute_ratio=0.5)  # kept\ntrainer = TrainerConfig(\n"
+    "    load_from='a/b', model_cfg=Qwen3Dense8BConfig(), fsdp_cfg=fsdp,\n    dataloader_cfg=DataloaderConfig(pack_max_length=64),\n)\n",
+    "xtuner_v1.sh": "torchrun --nproc-per-node 2 "
+    "xtuner/v1/train/cli/sft.py --load-from a/b --chat_template qwen3 \\\n  --fsdp-config.cpu-offload\n",
+    "easyr1.sh": "python3 -m verl.trainer.main config=c.yaml \\\n  worker.actor.model.model_path=a/b \\\n  worker.rollout.n=4\n",
+    "easyr1.yaml": "worker:\n  actor:\n    model: {model_path: a/b}\n    micro_batch_size_per_device_for_update: 2 # kept\n",
+    "llm_foundry.yaml": "max_seq_len: 2048 # kept\nglobal_train_batch_size: 64\ndevice_train_microbatch_size: 4\nfsdp_config:\n"
+    "  sharding_strategy: FULL_SHARD\n",
+    "diffsynth.sh": "accelerate launch "
+    "examples/wanvideo/model_training/train.py --dataset_base_path d --lora_base_model dit \\\n  --num_frames 49\n",
+    "diffusion_pipe.toml": "micro_batch_size_per_gpu = 2 # kept\npipeline_stages = 1\n[model]\ntype = 'wan'\n[optimizer]\ntype = 'sgd'\n",
+    "colossalai.sh": "colossalai run --nproc_per_node 2 train_sft.py --pretrain a/b --plugin zero2 \\\n  --batch_size 4\n",
+    "f5_tts.sh": "python src/f5_tts/train/finetune_cli.py --exp_name F5TTS_v1_Base \\\n  --batch_size_per_gpu 3200\n",
+    "levanter.yaml": "model:\n  type: llama\n  seq_len: 512 # kept\ntrainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 64\n",
+    "oumi.yaml": "model:\n  model_name: a/b # kept\ntraining:\n  per_device_train_batch_size: 2\npeft:\n  lora_r: 8\n",
+    "paddlenlp.yaml": "model_name_or_path: a/b # kept\nper_device_train_batch_size: 2\nsharding: stage1\nunified_checkpoint: true\n",
+    "espnet.sh": "python3 -m espnet2.bin.asr_train --config c.yaml --batch_bins 8000000 \\\n  --accum_grad 4\n",
+    "icefall.sh": "python3 zipformer/train.py --exp-dir e --max-duration 600 \\\n  --world-size 2\n",
+    "mlx_lm.yaml": "model: a/b # kept\nnum_layers: 8\nlora_parameters: {rank: 8}\nbatch_size: 4\n",
+    "openpi.sh": "uv run scripts/train.py pi0_libero --exp-name=a --overwrite \\\n  --batch-size 16\n",
     "detectron2.yaml": "SOLVER:\n  IMS_PER_BATCH: 8 # kept\nINPUT:\n  MAX_SIZE_TRAIN: 1333\n",
     "tgi.sh": "text-generation-launcher --model-id a/b \\\n  --num-shard 2\n",
     "slime.sh": "python3 train.py --hf-checkpoint a/b --rollout-batch-size 2 \\\n  --rollout-max-response-len 64\n",

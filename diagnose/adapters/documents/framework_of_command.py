@@ -97,14 +97,21 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
 
 
 def _by_program(launch: Launch, flags: set[str]) -> str | None:
-    """The framework with a program of this name, unless the options are another framework's: users also name a script run_sft.py."""
+    """The framework with a program of this name, unless the options are rather another framework's: users also name a script
+    run_sft.py."""
     for trainer in framework_tables.trainers():
         signs = framework_tables.signs(trainer)
         if any(word in launch.program for word in (*signs.get("commands", ()), *_switched(signs, launch))):
-            foreign = any(other != trainer for other in programs_of_options(flags))
-            if not foreign or 2 * sum(flag in framework_tables.known(trainer) for flag in flags) >= len(flags):
+            others = [_known_of(other, flags) for other in programs_of_options(flags) if other != trainer]
+            known = _known_of(trainer, flags)
+            if not others or (2 * known >= len(flags) and known >= max(others)):
                 return trainer
     return None
+
+
+def _known_of(framework: str, flags: set[str]) -> int:
+    """How many of the options the framework knows."""
+    return sum(flag in framework_tables.known(framework) for flag in flags)
 
 
 def _switched(signs: Mapping[str, Any], launch: Launch) -> Iterator[str]:

@@ -17,6 +17,7 @@ from diagnose.adapters.schema.config_kinds import (
     FORMS,
     kind_of_classes,
     kind_of_keys,
+    kind_of_module,
     model_first_calls,
     python_classes,
     resolve_forced_kind,
@@ -151,7 +152,9 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
     from diagnose.adapters.python import python_file
 
     script = python_file.Reader(text).read(python_classes(text), model_first_calls(text))
-    kind = kind_of_classes(script, text) if kind in (None, "python") else kind
+    forced, kind = kind, kind_of_classes(script, text) if kind in (None, "python") else kind
+    if (module := _read_module(source, blank, forced or kind, text)) is not None:
+        return module
     if kind == "python":
         from diagnose.adapters.python import script_commands
 
@@ -161,6 +164,20 @@ def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str
     if "deepspeed" not in script.literals:
         document.inside = list(_engine_config(source, blank, text))
     return document
+
+
+def _read_module(source: ConfigSource, blank: Input, kind: str, text: str) -> OpenDocument | None:
+    """Read a configuration that is a module of Python; None for any other script, and for one that calls a trainer."""
+    if kind in framework_tables.trainers() and not framework_tables.signs(kind).get("modules"):
+        return None
+    from diagnose.adapters.python import config_module
+
+    try:
+        leaves = config_module.ConfigModuleReader(text).read()
+    except Unreadable:
+        return None
+    found = kind_of_module(leaves) if kind not in framework_tables.trainers() else kind
+    return OpenDocument(source, blank, "python", found, text, tuple(leaves)) if found and leaves else None
 
 
 def _engine_config(source: ConfigSource, blank: Input, text: str) -> Iterator[OpenDocument]:

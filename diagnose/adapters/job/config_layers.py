@@ -22,7 +22,7 @@ def document_parts(document: OpenDocument) -> Iterator[Part]:
     if document.script is not None:
         entry = next((name for name in document.script.classes if name in tab.entries), next(iter(document.script.classes), ""))
         at = document.script.classes.get(entry, (1, 1))
-    own_keys = tab.unknown != "anything" and document.script is None
+    own_keys = tab.unknown != "anything" and document.form != "python"
     part = Part(
         document.source.name,
         tab,

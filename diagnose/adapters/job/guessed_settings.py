@@ -200,8 +200,13 @@ def _own_settings(documents: Sequence[OpenDocument], programs: Sequence[StartedP
             table = framework_tables.table(document.kind)
             if _is_open(table) and table.role:
                 yield _file(document, _unknown_to(table, document.leaves), lexicon.NEEDED)
-        elif document.form == "python" and framework_tables.role_of(document.kind) == "around":
+        elif document.form == "python" and (framework_tables.role_of(document.kind) == "around" or _is_open_module(document)):
             yield from _script(document, programs)
+
+
+def _is_open_module(document: OpenDocument) -> bool:
+    """Whether this is a configuration in Python beside whose keys others may stand."""
+    return document.script is None and _is_open(framework_tables.table(document.kind))
 
 
 def _is_open(table: Table) -> bool:

@@ -32,6 +32,8 @@ EMBEDDERS = {"SentenceTransformer": "AutoModel", "CrossEncoder": "AutoModelForSe
 _HEAD = re.compile(r"[a-z0-9A-Z]For[A-Z]")
 #: Bits of an integer literal; a longer one is read as infinite.
 MAX_INT_BITS = 1024
+#: The largest exponent that arithmetic of literals is computed with.
+_MAX_POWER = 8
 #: Functions of torch.cuda that initialise CUDA, which reads its environment variables only then.
 _CUDA_STARTERS = frozenset(
     {
@@ -126,8 +128,10 @@ def scalar_text(node: ast.expr) -> str | None:
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = scalar_text(node.operand)
         return f"-{inner}" if inner is not None else None
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Add, ast.Sub, ast.FloorDiv)):
+    if isinstance(node, ast.BinOp):
         return _arithmetic_text(node)
+    if isinstance(node, ast.Call) and callee_name(node.func) == "int" and len(node.args) == 1 and isinstance(node.args[0], ast.BinOp):
+        return _arithmetic_text(node.args[0])
     return None
 
 
@@ -136,9 +140,20 @@ def _arithmetic_text(node: ast.BinOp) -> str | None:
     if left is None or right is None or not (left.isdecimal() and right.isdecimal()) or len(left) + len(right) > 24:
         return None
     first, second = int(left), int(right)
-    if isinstance(node.op, ast.FloorDiv):
-        return str(first // second) if second else None
-    return str(first * second if isinstance(node.op, ast.Mult) else first + second if isinstance(node.op, ast.Add) else first - second)
+    match node.op:
+        case ast.Mult():
+            return str(first * second)
+        case ast.Add():
+            return str(first + second)
+        case ast.Sub():
+            return str(first - second)
+        case ast.FloorDiv() if second:
+            return str(first // second)
+        case ast.Div() if second and first % second == 0:
+            return str(first // second)
+        case ast.Pow() if second <= _MAX_POWER:
+            return str(first**second)
+    return None
 
 
 def literal_value(node: ast.expr) -> object:

@@ -105,9 +105,7 @@ class LeafCollector:
         self.script.partial = self.script.partial or (not prefix and name in self._names.mutated)
 
     def _add_value(self, key: str, node: ast.expr, keyword: ast.keyword | None, *, override: bool = False, option: str = "") -> None:
-        self._budget -= 1
-        if self._budget < 0 or key.count(".") > MAX_DEPTH:  # dicts that refer to each other expand without end
-            raise Unreadable("too_large", phrase("adapters.too_large"))
+        self._spend(key)
         start, end = self._span(node)
         resolution = self._names.resolve(node)
         value, option = resolution.node, resolution.option or option
@@ -132,6 +130,12 @@ class LeafCollector:
             self._add_mapping(value, f"{key}.")
         else:
             self._add_leaf(leaf, override)
+
+    def _spend(self, key: str) -> None:
+        """Count one more setting. Raises Unreadable for too many: dicts that refer to each other expand without end."""
+        self._budget -= 1
+        if self._budget < 0 or key.count(".") > MAX_DEPTH:
+            raise Unreadable("too_large", phrase("adapters.too_large"))
 
     def _with_numbers(self, node: ast.BinOp) -> ast.BinOp:
         """An operation with what its names stand for: `rows * 2` of a script that says `rows = 4`."""

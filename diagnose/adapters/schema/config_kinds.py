@@ -49,6 +49,15 @@ def kind_of_keys(leaves: Iterable[Leaf]) -> tuple[str | None, Leaf | None]:
     )
 
 
+def kind_of_module(leaves: Iterable[Leaf]) -> str | None:
+    """The framework whose configurations are modules of Python with these settings."""
+    keys = {leaf.key for leaf in leaves}
+    return next(
+        (name for name in framework_tables.names() for sign in framework_tables.signs(name).get("modules", ()) if keys.issuperset(sign)),
+        None,
+    )
+
+
 def _is_at_home(name: str, keys: Collection[str]) -> bool:
     """Whether a framework knows most of the keys, as in a fragment of its configs, or one of them is its own."""
     return 2 * sum(key in framework_tables.known(name) for key in keys) > len(keys) or _own_keys(name, keys) > 0

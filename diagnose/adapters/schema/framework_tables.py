@@ -184,6 +184,7 @@ def table(name: str) -> Table:
         one_process=raw.get("one_process", base.one_process if base else False),
         borrowed=frozenset(raw.get("borrowed", "").split()),
         foreign=tuple(raw.get("foreign", base.foreign if base else ())),
+        overrides=raw.get("overrides", base.overrides if base else ""),
         spawns=tuple(raw.get("spawns", ())),
     )
 

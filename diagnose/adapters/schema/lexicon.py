@@ -145,7 +145,9 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
             values = raw.get("values")
             translated = None if values is None else {word_of(name): word_of(value) for name, value in values.items()}
             takes = "many" if raw.get("takes") == "many" else "whole"
-            key = Key(knob, "", "", values=translated, takes=takes, own=True, read_only=raw.get("takes") in ("largest", "many", "cards"))
+            # Of several values, or of a name among names of the program's own, nobody can tell what it takes instead.
+            read_only = raw.get("takes") in ("largest", "many", "cards") or raw.get("read_only", False)
+            key = Key(knob, "", "", values=translated, takes=takes, own=True, read_only=read_only)
             conditions: dict[str, Collection[str]] = {
                 name: {word for text in raw[name] for word in _words(text)} for name in ("under", "outside") if name in raw
             }

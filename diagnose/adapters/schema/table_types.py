@@ -124,6 +124,7 @@ class Table:
     stock_since: Version | None = None  # the release from which they have these names
     borrowed: frozenset[str] = frozenset()  # options that other programs have, too: they do not show that it parses its own classes
     foreign: tuple[str, ...] = ()  # programs (patterns) with options of their own, whatever they share with this one
+    overrides: str = ""  # the option of its program behind which keys of its file stand as name=value
     spawns: tuple[str, ...] = ()  # programs of its own that start a process per visible card
 
     _by_knob: dict[str, list[Key]] = field(init=False, repr=False, compare=False, default_factory=dict)

@@ -97,9 +97,10 @@ def _is_closed(part: Part) -> bool:
 
 
 def _add_similar(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
-    """Report a key that may be the user's own only if it misspells a real one; environment variables never."""
+    """Report a key that may be the user's own only if it misspells a real one; environment variables and names of a module never."""
     tab, name = part.table, name_of(leaf.key)
-    if tab.variables or (part.form == "python" and "." in name) or name.rpartition(".")[0] in (tab.blocks or ()):
+    is_free = part.form == "python" and ("." in name or tab.detect.get("modules"))
+    if tab.variables or is_free or name.rpartition(".")[0] in (tab.blocks or ()):
         return
     near = _likeness(tab.name).unless_short(name)
     if not near or any(name_of(sibling.key) == near for sibling in part.leaves):

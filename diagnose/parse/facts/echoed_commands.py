@@ -54,7 +54,8 @@ def _words() -> frozenset[bytes]:
 @cache
 def _programs() -> str:
     programs = rule_files.table("programs")
-    return "|".join(map(re.escape, (*programs["commands"], *programs["launchers"], *programs["tools"]))) + r"|python[\d.]*"
+    names = (*programs["commands"], *programs["launchers"], *programs["tools"])
+    return "|".join(map(re.escape, names)) + r"|python[\d.]*|\./[\w./-]{1,200}\.py"
 
 
 @cache

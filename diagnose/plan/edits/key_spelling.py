@@ -133,6 +133,8 @@ def fits_form(document: Document, key: Key) -> bool:
     if is_call and call != "model_init_kwargs":
         return is_present
     table = framework_tables.table(document.framework)
+    if is_dotted and table.detect.get("modules") and key.key.rpartition(".")[0] in document.index.blocks:
+        return True
     if is_dotted and not table.trainer and not table.variables and not is_present:
         return False  # a block of a launcher's file, which the script's own call does not take
     return any(entry.key.endswith("()") for entry in document.entries) or table.variables
@@ -141,7 +143,7 @@ def fits_form(document: Document, key: Key) -> bool:
 def spelled_key(document: Document, key: str) -> str:
     """The key as the document spells options: with leading dashes and inner dashes as its other options; Hydra overrides have none."""
     table = framework_tables.table(document.framework)
-    if document.form not in ("shell", "command") or table.variables or table.interpolates:
+    if document.form not in ("shell", "command") or table.variables or table.interpolates or (table.overrides and "." in key):
         return key
     keys = [entry.key for entry in document.entries]
     if keys and not any(option.startswith("-") for option in keys) and not table.serves:  # of an engine these are names without an option
@@ -150,3 +152,11 @@ def spelled_key(document: Document, key: str) -> str:
     underscored, dashed = sum("_" in name for name in options), sum("-" in name for name in options)
     uses_dashes = dashed > underscored or (not underscored and table.serves)  # inference engines take only dashes
     return f"--{key.replace('_', '-') if uses_dashes else key}"
+
+
+def written_addition(document: Document, key: str, text: str) -> str:
+    """How a key is added to a configuration in Python, or behind the option by which a command overrides one; empty for any other."""
+    table = framework_tables.table(document.framework)
+    if "." not in key or not table.detect.get("modules"):
+        return ""
+    return f"{key} = {text}" if document.form == "python" else f"{table.overrides} {key}={text}" if table.overrides else ""

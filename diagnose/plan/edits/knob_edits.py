@@ -15,7 +15,16 @@ from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
 from diagnose.plan.edits.edit_context import EditContext
-from diagnose.plan.edits.key_spelling import current_value, fits_form, is_declared, is_usable, same_word, spelled_key, table_key
+from diagnose.plan.edits.key_spelling import (
+    current_value,
+    fits_form,
+    is_declared,
+    is_usable,
+    same_word,
+    spelled_key,
+    table_key,
+    written_addition,
+)
 from diagnose.plan.edits.other_files import file_edits, is_file_key
 from diagnose.plan.edits.step_rows import computed_edits, global_batch_edits
 from diagnose.plan.edits.value_spelling import current_text, spell
@@ -194,7 +203,8 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
                 if text != "true" and document.takes is not None:
                     continue  # a switch that is left out is off
                 text = "" if text == "true" else text
-            edit = Edit(document.name, entry.key if entry else name, current_text(entry) if entry else None, text)
+            written = "" if entry else written_addition(document, name, text)
+            edit = Edit(document.name, entry.key if entry else name, current_text(entry) if entry else None, text, written=written)
             return [edit, *context.required_edits(document, key, value)]
     return None
 

@@ -21,10 +21,10 @@ def file_edits(context: EditContext, knob: str, value: Value) -> list[Edit] | No
 
     A file sets stage and offload together, so each of its knobs gives the same edit. None where there is no such file.
     """
-    for document in context.documents:
+    for document in sorted(context.documents, key=lambda document: document.form == "command"):
         table = framework_tables.table(document.framework)
         entry = next((entry for entry in document.entries if name_of(entry.key) == table.file_key and table.file_key), None)
-        if entry is None or document.form == "command":
+        if entry is None:
             continue
         path = entry.written.strip("\"'")
         folder, _, file = path.replace("\\", "/").rpartition("/")
@@ -62,7 +62,7 @@ def _first_file_edits(context: EditContext) -> list[Edit] | None:
     for document in context.documents:
         table = framework_tables.table(document.framework)
         has_file = any(name_of(entry.key) == table.file_key for entry in document.entries)
-        if not table.file_key or not table.trainer or has_file:
+        if not table.file_key or not table.trainer or has_file or _is_module(document):
             continue
         matches = [
             name for name, knobs in table.stock.items() if all(word_of(knobs.get(knob, "")) == word for knob, word in wanted.items())
@@ -90,3 +90,8 @@ def _inside_file(context: EditContext, path: str, knob: str, value: Value) -> li
 def is_file_key(document: Document, entry: Entry) -> bool:
     """Whether the key names a DeepSpeed file."""
     return name_of(entry.key) == framework_tables.table(document.framework).file_key
+
+
+def _is_module(document: Document) -> bool:
+    """Whether this is a configuration in Python: its program takes the file as an option of its own."""
+    return document.form == "python" and bool(framework_tables.table(document.framework).detect.get("modules"))

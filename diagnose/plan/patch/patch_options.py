@@ -64,17 +64,22 @@ def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
     text = document.text
     entries = [entry for entry in document.entries if not entry.key.startswith("~")]
     branches = _branches(text) if document.form == "shell" else []
+    overrides = framework_tables.table(document.framework).overrides if "." in edit.key and not edit.key.startswith("-") else ""
+    if overrides:  # `--cfg-options a.b=1 c.d=2`
+        entries, overrides = (
+            ([entry for entry in entries if _is_override(entry)], "") if any(map(_is_override, entries)) else (entries, overrides)
+        )
     always = [entry for entry in entries if not _is_conditional(text, key_start(document, entry), branches)]
     entries = always or entries  # what is added under a condition counts only where that holds
     if not entries:
         return Splice(len(text), len(text), "")
-    after = neighbour(document, entries, anchor)
+    after = entries[-1] if overrides else neighbour(document, entries, anchor)
+    option = f"{overrides} {format_option(edit)}".lstrip()
     at, start = option_end(after), key_start(document, after)
     if (item := _list_item_at(text, start, at)) is not None:
-        return _insert_list_item(text, item, after, format_option(edit))
+        return _insert_list_item(text, item, after, option)
     line = line_start(text, start)
     indent = text[line:start]
-    option = format_option(edit)
     own_line = not indent.strip() and (line > 0 or text[start : start + 1] == "-")
     continuation = _CONTINUED.match(text, at)
     sign = continuation[1] if continuation else text[line - 2 - (text[line - 2 : line - 1] == "\r")] if _is_continuation(text, line) else ""
@@ -83,6 +88,11 @@ def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
     if own_line and line_end(text, at) == at:  # an item of a shell array, or of a text over several lines
         return Splice(at, at, f"{newline(text)}{indent}{option}")
     return Splice(at, at, f" {option}")
+
+
+def _is_override(entry: Entry) -> bool:
+    """Whether an entry of a command is a key of the program's file, as it stands behind the option that overrides it."""
+    return "." in entry.key and not entry.key.startswith("-")
 
 
 #: The words that begin and end what runs under a condition.

@@ -18,7 +18,7 @@ class Edit(NamedTuple):
 
     `target`: the name of a given file, or what to edit where none was given ("command line"). `frm`: the old value as written (None:
     the key is absent). `to`: the new value as it is to be written (None: remove the key; empty: an option without a value).
-    `renamed`: the new key, if the edit renames it.
+    `renamed`: the new key, if the edit renames it. `written`: how an added key is written where key and value alone do not say.
     """
 
     target: str
@@ -26,6 +26,7 @@ class Edit(NamedTuple):
     frm: str | None
     to: str | None
     renamed: str | None = None
+    written: str = ""
 
 
 class Price(NamedTuple):

@@ -195,11 +195,18 @@ def edit(change: Edit, lang: Lang) -> str:
             return word("rename", lang, key=change.key, renamed=change.renamed)
         return word("rename_to", lang, key=change.key, renamed=change.renamed, frm=change.frm or "", to=change.to)
     if change.frm is None:
-        return word("add", lang, what=setting(change.key, change.to or "", change.target))
+        return word("add", lang, what=change.written or setting(change.key, change.to or "", change.target))
     if change.to is None:
         bare = change.key.startswith("--") and change.frm == "true"  # an option without a value
         return word("remove", lang, what=change.key if bare else setting(change.key, change.frm, change.target))
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
+
+
+def is_patchable(diagnosis: Diagnosis) -> bool:
+    """Whether the plan changes a file that was given; a command that only the log shows is no file."""
+    plan = diagnosis.outcome.plan
+    files = {document.name for document in diagnosis.documents if document.form != "command"}
+    return plan is not None and any(edit.target in files for edit in plan.edits)
 
 
 def plan_note(plan: Plan, lang: Lang) -> str:

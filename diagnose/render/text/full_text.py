@@ -53,7 +53,7 @@ def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     edits(page, diagnosis, changes, env, lang, "     ")
     page.say(advice_text.plan_note(plan, lang), "  ", style="note")
     page.say(advice_text.ladder_line(plan, diagnosis, lang), "  ", "    ")
-    if plan.edits and diagnosis.documents:
+    if advice_text.is_patchable(diagnosis):
         page.say(word("patch_hint", lang), "  ", style="dim")
 
 

@@ -315,7 +315,6 @@ def hint(screen: Screen) -> None:
         return
     if "last gap" not in screen.omitted:
         page.gap()
-    patchable = diagnosis.outcome.plan is not None and diagnosis.outcome.plan.edits and diagnosis.documents
-    page.say(word("more_detail_patch" if patchable else "more_detail", screen.lang), style="dim")
+    page.say(word("more_detail_patch" if advice_text.is_patchable(diagnosis) else "more_detail", screen.lang), style="dim")
     if screen.view.reader and "note" not in screen.omitted:
         page.say(advice_text.note_command(diagnosis, screen.lang), style="dim")
