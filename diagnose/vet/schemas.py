@@ -1079,6 +1079,12 @@ class PhaseClause(Clause):
 
 class TriedClause(Clause):
     remedy: str
+    says: str = ""
+    lowers: str = ""
+    raises: str = ""
+    unless: str = ""
+    others: list[str] = []
+    switch: bool = False
     whole: bool = False
 
 
@@ -1182,6 +1188,7 @@ class Prose(Row):
     numbers: dict[str, int]
     failure: list[FailureClause]
     opposite: Opposite
+    unreal: str
     elsewhere: str
     advice: str
     when: list[PhaseClause]
@@ -1193,6 +1200,11 @@ class Prose(Row):
     learns: str
     whose: dict[str, str]
     tries: str
+    lowered: str
+    raised: str
+    valued: str
+    without: str
+    lacking: str
     tried: list[TriedClause]
     works: str
     works_unless: str

@@ -86,7 +86,7 @@ def test_patterns_read_their_examples_and_nothing_else() -> None:
         wrong += [text for text in rule.get("others", ()) if (seen := _written(rule, _read(text))) and seen == rule.get("value", seen)]
     for rule in table["tried"]:
         wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.tried_in(text)]
-        wrong += [text for text in rule["others"] if rule["remedy"] in prose.tried_in(text)]
+        wrong += [text for text in rule.get("others", ()) if rule["remedy"] in prose.tried_in(text)]
     for rule in table["helped"]:
         wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.helped_in(text)]
         wrong += [text for text in rule["others"] if rule["remedy"] in prose.helped_in(text)]
