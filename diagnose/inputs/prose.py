@@ -478,13 +478,20 @@ def helped_in(text: str) -> list[str]:
     table = _table()
     real = "" if _is_advice(text) else _real(text)
     works, unless = _pattern(table["works"]), _pattern(table["works_unless"])
-    parts = [part for part in _CONTRAST.split(real) if part and works.search(part) and not unless.search(part)]
+    parts = [part for half in _CONTRAST.split(real) for part in _told_apart(half) if works.search(part) and not unless.search(part)]
     return [
         remedy.id
         for kind in ("tried", "helped")
         for remedy in _remedies()[kind]
         if any(remedy.is_named(part) or remedy.is_changed(part) or remedy.is_set(part) for part in ((real,) if remedy.is_whole else parts))
     ]
+
+
+def _told_apart(text: str) -> Sequence[str]:
+    """The clauses of a part of a sentence in which one thing fails and another works; else the part as it is."""
+    fails, works = _pattern(_table()["fails"]), _pattern(_table()["works"])
+    clauses = _ASIDE.split(text)
+    return clauses if any((fails.search(each) or _speaks_of_failure(each)) and not works.search(each) for each in clauses) else (text,)
 
 
 @dataclass(slots=True)
@@ -590,7 +597,28 @@ def _is_advice(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _real(text: str) -> str:
     """A sentence without the clauses of what nobody did here: what others run, what is planned or asked."""
-    return _without_clauses(text, _pattern(_table()["unreal"]))
+    slips = _slips()
+    spelled = _WORD.sub(lambda match: slips.get(match[0].lower(), match[0]), text)
+    return _without_clauses(spelled, _pattern(_table()["unreal"]))
+
+
+_WORD, _LONG = re.compile(r"[A-Za-z]{5,16}"), 8
+
+
+@cache
+def _slips() -> Mapping[str, str]:
+    """Keywords by the ways in which they are mistyped."""
+    words: list[str] = _table()["keywords"]
+    slips: dict[str, str] = {}
+    for word in words:
+        for at in range(1, len(word)):
+            slips[word[: at - 1] + word[at] + word[at - 1] + word[at + 1 :]] = word
+            if len(word) < _LONG:
+                continue
+            slips[word[:at] + word[at + 1 :]] = slips[word[:at] + word[at] + word[at:]] = word
+            if word[at] in "aeiou":
+                slips.update((word[:at] + vowel + word[at + 1 :], word) for vowel in "aeiou")
+    return {slip: word for slip, word in slips.items() if slip not in words}
 
 
 @lru_cache(maxsize=1024)

@@ -1185,6 +1185,7 @@ class Prose(Row):
     """Sentences about a failure: diagnose/inputs/prose.py."""
 
     words: dict[str, str]
+    keywords: list[str]
     numbers: dict[str, int]
     failure: list[FailureClause]
     opposite: Opposite
