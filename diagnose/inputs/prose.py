@@ -227,9 +227,11 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if is_others:
             continue
         plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
-        lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
-        for part in [plain] if heading or is_title else _parts(plain):
-            yield Sentence(part, number, heading is not None or is_title, lead)
+        is_listed = _LISTED.match(line) is not None
+        parts = [plain] if heading or is_title else _parts(plain)
+        for part in parts:
+            yield Sentence(part, number, heading is not None or is_title, lead if is_listed else "")
+        lead = lead if is_listed else parts[-1] if parts and plain.endswith((":", "：")) else ""
         if label and heading is None and len(plain) <= SHORT:  # the answer to a field of a template
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
@@ -442,7 +444,8 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
 
 def _outcome(following: Sentence | None) -> str:
     """What a short sentence says of the one before it: `Same result.`, `All OOM.`"""
-    return following.text if following is not None and len(following.text) <= SHORT_OUTCOME and not following.heading else ""
+    is_end = following is not None and len(following.text) <= SHORT_OUTCOME and _pattern(_table()["ends"]).match(following.text)
+    return following.text if following is not None and is_end else ""
 
 
 def _agree(value: Value, other: Value) -> bool:
@@ -954,7 +957,7 @@ def _table() -> Mapping[str, Any]:
 @cache
 def _pattern(says: str) -> re.Pattern[str]:
     """A pattern of the table, its {words} filled in; Chinese stands between words of Latin letters, so that \\b ends those."""
-    for _ in range(2):
+    for _ in range(3):
         for name, part in _table()["words"].items():
             says = says.replace(f"{{{name}}}", part)
     return re.compile(says, re.IGNORECASE | re.ASCII)

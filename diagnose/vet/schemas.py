@@ -1201,6 +1201,7 @@ class Prose(Row):
     learns: str
     whose: dict[str, str]
     tries: str
+    ends: str
     lowered: str
     raised: str
     valued: str
