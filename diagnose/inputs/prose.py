@@ -71,10 +71,9 @@ _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
 _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$|(?:Why|How|What|When|I|My|It|The|This|But|And|Is|Can|Any|So|We)\s)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(
-    r"[，；;（）()]|(?=\binstead of\b)|,(?=\s|[A-Za-z])|\s[-–—]\s|\b(?:but|however|while(?! \w{2,12}ing\b)|whereas|although)\b|但是?|不过|可是|而(?![且已是])"
-)
-_CONTRAST = re.compile(r"[;；]|\b(?:but|however|while(?! \w{2,12}ing\b)|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
+_BUT = r"\b(?:but|however|while(?! \w{2,12}ing\b)|whereas|although)\b|但是?|不过|可是|而(?![且已是])"
+_ASIDE = re.compile(r"[，；;（）()]|(?=\binstead of\b)|,(?=\s|[A-Za-z])|\s[-–—]\s|" + _BUT)
+_CONTRAST = re.compile(r"[;；]|" + _BUT)
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
 #: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
 _SETS = re.compile(r"[=:：设调改为是]|\bto\b|\d")
@@ -481,7 +480,8 @@ def helped_in(text: str) -> list[str]:
     table = _table()
     real = "" if _is_advice(text) else _real(text)
     works, unless = _pattern(table["works"]), _pattern(table["works_unless"])
-    parts = [part for half in _CONTRAST.split(real) for part in _told_apart(half) if works.search(part) and not unless.search(part)]
+    halves = _CONTRAST.split(real) if works.search(real) else []
+    parts = [part for half in halves for part in _told_apart(half) if works.search(part) and not unless.search(part)]
     return [
         remedy.id
         for kind in ("tried", "helped")
@@ -600,9 +600,10 @@ def _is_advice(text: str) -> bool:
 @lru_cache(maxsize=1024)
 def _real(text: str) -> str:
     """A sentence without the clauses of what nobody did here: what others run, what is planned or asked."""
-    slips = _slips()
-    spelled = _WORD.sub(lambda match: slips.get(match[0].lower(), match[0]), text)
-    return _without_clauses(spelled, _pattern(_table()["unreal"]))
+    for word in _WORD.findall(text):
+        if (meant := _slips().get(word.lower())) is not None:
+            text = text.replace(word, meant)
+    return _without_clauses(text, _pattern(_table()["unreal"]))
 
 
 _WORD, _LONG = re.compile(r"[A-Za-z]{5,16}"), 8
@@ -640,10 +641,15 @@ def _without_clauses(text: str, says: re.Pattern[str]) -> str:
     begins = [match.start() for match in says.finditer(text)]
     if not begins:
         return text
-    kept, start = [], 0
+    so_it_works = _pattern(_table()["so_it_works"])
+    kept: list[str] = []
+    start = 0
     for index, clause in enumerate(_clauses(text)):
         end = start + len(clause)
-        kept.append("" if index % 2 == 0 and any(start <= begin < end for begin in begins) else clause)
+        is_left = index % 2 == 0 and any(start <= begin < end for begin in begins)
+        if is_left and len(kept) > 1 and so_it_works.match(clause) and not _speaks_of_failure(kept[-2]):
+            kept[-2] = ""  # `on a V100, no problem`
+        kept.append("" if is_left else clause)
         start = end
     return "".join(kept)
 
@@ -778,7 +784,8 @@ def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, V
 
 #: How the value that took a value's place follows it: `0.8 -> 0.7`, `bs 8 to bs 1`.
 _REPLACED = re.compile(
-    r" ?(?:(?:->|→|=>) ?|(?:,? then(?: to)?|(?:down )?to|[改降减]到) ?(?P<noun>[A-Za-z]{2,9}) ?(?:size )?)(?P<value>\d{1,7}(?:\.\d{1,3})?)(?![\w.])"
+    r" ?(?:(?:->|→|=>) ?|(?:,? then(?: to)?|(?:down )?to|[改降减]到) ?(?P<noun>[A-Za-z]{2,9}) ?(?:size )?)"
+    r"(?P<value>\d{1,7}(?:\.\d{1,3})?)(?![\w.])"
 )
 
 

@@ -1191,6 +1191,7 @@ class Prose(Row):
     opposite: Opposite
     unreal: str
     elsewhere: str
+    so_it_works: str
     advice: str
     when: list[PhaseClause]
     fails: str
