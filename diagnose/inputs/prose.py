@@ -541,10 +541,21 @@ def _switches() -> re.Pattern[str]:
 
 def _remedy(rule: Mapping[str, Any]) -> _Remedy:
     setting = rule.get("lowers") or rule.get("raises")
-    ways = (("lowered", "valued") if "lowers" in rule else ("raised",)) if setting else ()
-    changes = [_table()[way].replace("{NOUN}", setting) for way in ways]
-    texts = (rule.get("says"), setting, *[*changes, None, None][:2], rule.get("unless"))
-    return _Remedy(rule["remedy"], *(_pattern(text) if text else None for text in texts), "switch" in rule, "whole" in rule)
+
+    def pattern(text: str | None) -> re.Pattern[str] | None:
+        return _pattern(text.replace("{NOUN}", setting or "")) if text else None
+
+    table = _table()
+    return _Remedy(
+        id=rule["remedy"],
+        says=pattern(rule.get("says")),
+        setting=pattern(setting),
+        change=pattern(table["lowered" if "lowers" in rule else "raised"]) if setting else None,
+        value=pattern(table["valued"]) if "lowers" in rule else None,
+        unless=pattern(rule.get("unless")),
+        is_switch="switch" in rule,
+        is_whole="whole" in rule,
+    )
 
 
 def _generates(sentences: Sequence[Sentence]) -> bool:
