@@ -461,33 +461,35 @@ def _agree(value: Value, other: Value) -> bool:
     return catalogue.model(value) is not None and catalogue.model(value) == catalogue.model(other)
 
 
-def tried_in(text: str, lead: str = "") -> list[str]:
+@lru_cache(maxsize=1024)  # pages repeat themselves
+def tried_in(text: str, lead: str = "") -> tuple[str, ...]:
     """The remedies that a sentence names as tried without success, and switches that the job has by its words. `lead`: the line above its
     list, and what the next sentence says of this one."""
     real, own = _real(text), _own_words(text)
     in_vain = bool(real) and not _is_advice(text) and _pattern(_table()["tries"]).search(f"{lead} {real}") is not None
     may_be_on = bool(own) and _switches().search(own) is not None
-    return [
+    return tuple(
         remedy.id
         for remedy in (_remedies()["tried"] if in_vain or may_be_on else ())
         if not (remedy.unless and remedy.unless.search(text))
         and ((in_vain and (remedy.is_named(real) or remedy.is_changed(real))) or (may_be_on and remedy.is_switch and remedy.is_on(own)))
-    ]
+    )
 
 
-def helped_in(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def helped_in(text: str) -> tuple[str, ...]:
     """The remedies with which the run works by a sentence's words."""
     table = _table()
     real = "" if _is_advice(text) else _real(text)
     works, unless = _pattern(table["works"]), _pattern(table["works_unless"])
     halves = _CONTRAST.split(real) if works.search(real) else []
     parts = [part for half in halves for part in _told_apart(half) if works.search(part) and not unless.search(part)]
-    return [
+    return tuple(
         remedy.id
         for kind in ("tried", "helped")
         for remedy in _remedies()[kind]
         if any(remedy.is_named(part) or remedy.is_changed(part) or remedy.is_set(part) for part in ((real,) if remedy.is_whole else parts))
-    ]
+    )
 
 
 def _told_apart(text: str) -> Sequence[str]:
