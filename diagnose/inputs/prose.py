@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -28,19 +29,24 @@ MOST = 32 << 10  # characters of sentences that are read of one page
 MOST_SENTENCES = 1000  # of one page
 BEHIND = 8 << 10  # characters of sentences that speak of memory and are read behind those
 LONGEST = 2000  # characters of a line; a longer one is no sentence
+SHORT_OUTCOME = 40  # characters of a sentence that says nothing but how the one before it ended
 SHORT = 100  # characters of a line that answers the heading above it
 NODE = 8  # cards of a machine; where more are named beside machines, they are those of all
 
 #: Lines that programs wrote, lines of commands and of configs.
 _PRINTED = re.compile(
     r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^(?: {4}|\t)(?!\s{0,8}[-*•\d])"
-    r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|--?\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
-    r"|^[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
-    r"|^\s{0,8}[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=]"
+    r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|-\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
+    r"|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
     r"|Tried to allocate|by PyTorch|but unallocated|(?:try setting|and|^) PYTORCH_\w{0,12}ALLOC_CONF"
     r"|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"
     r"|^\s{0,8}(?:export|set|sudo|pip|python3?|torchrun|deepspeed|accelerate|bash|sh|cd|docker|import|from|def|return|git)"
     r"\s(?=\S{0,80}(?:[./=_-]|$))"
+)
+#: Lines that begin as settings of a program do, and what shows that a sentence begins with one all the same: `bs=4, the rest is as it was`.
+_ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,60}=\S|\s{0,8}(?:--\w|[a-z][a-z0-9]{0,40}_\w{1,60}\s?[:=])")
+_SPOKEN = re.compile(
+    r"[\u4e00-\u9fff]{2}|\s(?:is|are|was|did|didn['’]?t|does|doesn['’]?t|makes?|made|gives?|gave|but|and|still|already|the|no|my|I)\s[A-Za-z']{2}"
 )
 #: The beginning of a message that a sentence quotes, and how many blanks a sentence has before it.
 _MESSAGE = re.compile(r"[\"'“`*]{1,2}\s?(?:[\w.]{1,80}Error: )?(?:[\w ]{2,12} )?out of memory\. Tried to allocate", re.IGNORECASE)
@@ -65,8 +71,9 @@ _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
 _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$|(?:Why|How|What|When|I|My|It|The|This|But|And|Is|Can|Any|So|We)\s)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_ASIDE = re.compile(r"[，；;（）()]|,(?=\s|[A-Za-z])|\s[-–—]\s|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
-_CONTRAST = re.compile(r"[;；]|\b(?:but|however|while|whereas|although)\b|但是?|不过|可是|而(?![且已是])")
+_BUT = r"\b(?:but|however|while(?! \w{2,12}ing\b)|whereas|although)\b|但是?|不过|可是|而(?![且已是])"
+_ASIDE = re.compile(r"[，；;（）()]|(?=\binstead of\b)|,(?=\s|[A-Za-z])|\s[-–—]\s|" + _BUT)
+_CONTRAST = re.compile(r"[;；]|" + _BUT)
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
 #: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
 _SETS = re.compile(r"[=:：设调改为是]|\bto\b|\d")
@@ -213,19 +220,29 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         line = _without_message(line)
         heading = _HEADING.match(line)
-        if heading is None and _PRINTED.search(line) and not _SETTING.fullmatch(line):
+        if heading is None and _is_printed(line) and not _SETTING.fullmatch(line):
             is_title, label = False, ""
             continue
         if is_others:
             continue
         plain = _plain(heading[1] or heading[2]) if heading else _plain(line)
-        lead = lead if _LISTED.match(line) else plain if plain.endswith((":", "：")) else ""
-        for part in [plain] if heading or is_title else _parts(plain):
-            yield Sentence(part, number, heading is not None or is_title, lead)
+        is_listed = _LISTED.match(line) is not None
+        parts = [plain] if heading or is_title else _parts(plain)
+        for part in parts:
+            yield Sentence(part, number, heading is not None or is_title, lead if is_listed else "")
+        lead = lead if is_listed else parts[-1] if parts and plain.endswith((":", "：")) else ""
         if label and heading is None and len(plain) <= SHORT:  # the answer to a field of a template
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _is_printed(line: str) -> bool:
+    """Whether a program wrote a line, or it is one of a command or a config; a sentence may begin with a setting."""
+    if _PRINTED.search(line):
+        return True
+    setting = _ASSIGNED.match(line)
+    return setting is not None and ("#" in line or not _SPOKEN.search(line, setting.end()))
 
 
 def _without_message(line: str) -> str:
@@ -328,9 +345,16 @@ def says_failure(text: str) -> str:
 
 @lru_cache(maxsize=1024)  # asked several times of each sentence
 def _reports(text: str) -> Mapping[str, Any] | None:
+    if not _speaks_of_failure(text):
+        return None
     clauses = filter(None, _CLAUSE.split(text))
     reported = [rule for clause in clauses for rule, opposite in _mentions(clause, text) if not opposite]
     return next((rule for rule in reported if not rule.get("general")), reported[0] if reported else None)
+
+
+@lru_cache(maxsize=1024)
+def _speaks_of_failure(text: str) -> bool:
+    return any(_pattern(rule["says"]).search(text) for rule in _table()["failure"])
 
 
 def _mentions(clause: str, sentence: str) -> Iterator[tuple[Mapping[str, Any], str]]:
@@ -393,8 +417,8 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     tried: dict[str, Sentence] = {}
     helped: dict[str, Sentence] = {}
     generates = _generates(sentences)
-    for sentence in sentences:
-        for remedy in tried_in(sentence.text, sentence.lead):
+    for sentence, following in zip_longest(sentences, sentences[1:]):
+        for remedy in tried_in(sentence.text, f"{sentence.lead} {_outcome(following)}"):
             tried.setdefault(remedy, sentence)
         for remedy in helped_in(sentence.text):
             helped.setdefault(remedy, sentence)
@@ -417,6 +441,12 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     return facts
 
 
+def _outcome(following: Sentence | None) -> str:
+    """What a short sentence says of the one before it: `Same result.`, `All OOM.`"""
+    is_end = following is not None and len(following.text) <= SHORT_OUTCOME and _pattern(_table()["ends"]).match(following.text)
+    return following.text if following is not None and is_end else ""
+
+
 def _agree(value: Value, other: Value) -> bool:
     """Whether two values are one, the second perhaps less particular: `A100 80GB` and `A100`, a model's name and its id, 250 and 252 GB."""
     if value == other:
@@ -431,26 +461,103 @@ def _agree(value: Value, other: Value) -> bool:
     return catalogue.model(value) is not None and catalogue.model(value) == catalogue.model(other)
 
 
-def tried_in(text: str, lead: str = "") -> list[str]:
-    """The remedies that a sentence names as tried without success. `lead`: the line above its list."""
-    if not _pattern(_table()["tries"]).search(f"{lead} {text}") or _pattern(_table()["advice"]).match(text):
-        return []
-    return [str(rule["remedy"]) for rule in _table()["tried"] if _pattern(rule["says"]).search(text)]
+@lru_cache(maxsize=1024)  # pages repeat themselves
+def tried_in(text: str, lead: str = "") -> tuple[str, ...]:
+    """The remedies that a sentence names as tried without success, and switches that the job has by its words. `lead`: the line above its
+    list, and what the next sentence says of this one."""
+    real, own = _real(text), _own_words(text)
+    in_vain = bool(real) and not _is_advice(text) and _pattern(_table()["tries"]).search(f"{lead} {real}") is not None
+    may_be_on = bool(own) and _switches().search(own) is not None
+    return tuple(
+        remedy.id
+        for remedy in (_remedies()["tried"] if in_vain or may_be_on else ())
+        if not (remedy.unless and remedy.unless.search(text))
+        and ((in_vain and (remedy.is_named(real) or remedy.is_changed(real))) or (may_be_on and remedy.is_switch and remedy.is_on(own)))
+    )
 
 
-def helped_in(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def helped_in(text: str) -> tuple[str, ...]:
     """The remedies with which the run works by a sentence's words."""
     table = _table()
-    if _pattern(table["advice"]).match(text):
-        return []
+    real = "" if _is_advice(text) else _real(text)
     works, unless = _pattern(table["works"]), _pattern(table["works_unless"])
-    parts = [part for part in _CONTRAST.split(text) if part and works.search(part) and not unless.search(part)]
-    rules = (*table["tried"], *table["helped"])
-    return [
-        str(rule["remedy"])
-        for rule in rules
-        if any(_pattern(rule["says"]).search(part) for part in ((text,) if "whole" in rule else parts))
-    ]
+    halves = _CONTRAST.split(real) if works.search(real) else []
+    parts = [part for half in halves for part in _told_apart(half) if works.search(part) and not unless.search(part)]
+    return tuple(
+        remedy.id
+        for kind in ("tried", "helped")
+        for remedy in _remedies()[kind]
+        if any(remedy.is_named(part) or remedy.is_changed(part) or remedy.is_set(part) for part in ((real,) if remedy.is_whole else parts))
+    )
+
+
+def _told_apart(text: str) -> Sequence[str]:
+    """The clauses of a part of a sentence in which one thing fails and another works; else the part as it is."""
+    fails, works = _pattern(_table()["fails"]), _pattern(_table()["works"])
+    clauses = _ASIDE.split(text)
+    return clauses if any((fails.search(each) or _speaks_of_failure(each)) and not works.search(each) for each in clauses) else (text,)
+
+
+@dataclass(slots=True)
+class _Remedy:
+    """How sentences name a remedy: by its own words, or by a setting that is lowered or raised."""
+
+    id: str
+    says: re.Pattern[str] | None
+    setting: re.Pattern[str] | None
+    change: re.Pattern[str] | None
+    value: re.Pattern[str] | None
+    unless: re.Pattern[str] | None
+    is_switch: bool
+    is_whole: bool
+
+    def is_named(self, text: str) -> bool:
+        """Whether the words stand in a sentence, and not as what it is without."""
+        match = self.says.search(text) if self.says is not None else None
+        return match is not None and _pattern(_table()["lacking"]).search(text[: match.start()]) is None
+
+    def is_changed(self, text: str) -> bool:
+        return self.setting is not None and bool(self.setting.search(text)) and self.change is not None and bool(self.change.search(text))
+
+    def is_set(self, text: str) -> bool:
+        """Whether a sentence gives the setting any value."""
+        return self.value is not None and self.value.search(text) is not None
+
+    def is_on(self, text: str) -> bool:
+        """Whether a sentence names a switch in a part that does not say that it is off."""
+        match = self.says.search(text) if self.says is not None else None
+        return match is not None and _pattern(_table()["without"]).search(_part_around(text, *match.span())) is None
+
+
+@cache
+def _remedies() -> Mapping[str, Sequence[_Remedy]]:
+    return {kind: [_remedy(rule) for rule in _table()[kind]] for kind in ("tried", "helped")}
+
+
+@cache
+def _switches() -> re.Pattern[str]:
+    """The words of all switches."""
+    return _pattern("|".join(rule["says"] for rule in _table()["tried"] if "switch" in rule))
+
+
+def _remedy(rule: Mapping[str, Any]) -> _Remedy:
+    setting = rule.get("lowers") or rule.get("raises")
+
+    def pattern(text: str | None) -> re.Pattern[str] | None:
+        return _pattern(text.replace("{NOUN}", setting or "")) if text else None
+
+    table = _table()
+    return _Remedy(
+        id=rule["remedy"],
+        says=pattern(rule.get("says")),
+        setting=pattern(setting),
+        change=pattern(table["lowered" if "lowers" in rule else "raised"]) if setting else None,
+        value=pattern(table["valued"]) if "lowers" in rule else None,
+        unless=pattern(rule.get("unless")),
+        is_switch="switch" in rule,
+        is_whole="whole" in rule,
+    )
 
 
 def _generates(sentences: Sequence[Sentence]) -> bool:
@@ -464,17 +571,25 @@ def _claims(sentence: Sentence, generates: bool) -> Iterator[_Claim]:
         yield _Claim(name, value, sentence, weight + sentence.heading)
 
 
+#: A number in figures or in words, and the facts that need one.
+_NUMBER = re.compile(r"\d|\b(?:one|two|three|four|six|eight|sixteen|thirty|single|dual)\b|[单一两双二三四六八十]", re.IGNORECASE)
+_NUMBERS = ("capacity", "count", "number", "ratio", "size", "release")
+
+
 @lru_cache(maxsize=1024)  # pages repeat themselves
 def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...]:
     """The facts that a sentence states, the first value of each, with their weight."""
     text = _own_words(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
+    has_number = _NUMBER.search(text) is not None
     for rule, says, unless in _fact_rules() if text else ():
+        if not has_number and rule["take"] in _NUMBERS:
+            continue
         for name, value in _values(rule, says, unless, text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
     batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
     barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and _pattern(rule["nowhere"]).search(text)}
-    for name, value in _settings(text) if text else ():
+    for name, value in _settings(text) if has_number else ():
         if name in barred:
             continue
         stated.setdefault(name, (name, value, 1))
@@ -490,14 +605,76 @@ def _fact_rules() -> Sequence[tuple[Mapping[str, Any], re.Pattern[str], re.Patte
     ]
 
 
+def _is_advice(text: str) -> bool:
+    """Whether a sentence tells somebody else what to do; `set it to 0 and it still fails` is what was done."""
+    return _pattern(_table()["advice"]).match(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _real(text: str) -> str:
+    """A sentence without the clauses of what nobody did here: what others run, what is planned or asked."""
+    for word in _WORD.findall(text):
+        if (meant := _slips().get(word.lower())) is not None:
+            text = text.replace(word, meant)
+    return _without_clauses(text, _pattern(_table()["unreal"]))
+
+
+_WORD, _LONG = re.compile(r"[A-Za-z]{5,16}"), 8
+
+
+@cache
+def _slips() -> Mapping[str, str]:
+    """Keywords by the ways in which they are mistyped."""
+    words: list[str] = _table()["keywords"]
+    slips: dict[str, str] = {}
+    for word in words:
+        for at in range(1, len(word)):
+            slips[word[: at - 1] + word[at] + word[at - 1] + word[at + 1 :]] = word
+            if len(word) < _LONG:
+                continue
+            slips[word[:at] + word[at + 1 :]] = slips[word[:at] + word[at] + word[at:]] = word
+            if word[at] in "aeiou":
+                slips.update((word[:at] + vowel + word[at + 1 :], word) for vowel in "aeiou")
+    return {slip: word for slip, word in slips.items() if slip not in words}
+
+
+@lru_cache(maxsize=1024)
 def _own_words(text: str) -> str:
     """A sentence without the clauses in which somebody else, another run or a wish speaks: a run without the failure is another one."""
-    if _pattern(_table()["advice"]).match(text):
+    if _is_advice(text):
         return ""
-    clauses = [clause for clause in _ASIDE.split(text) if clause]
-    elsewhere = _pattern(_table()["elsewhere"])
-    own = [clause for clause in clauses if not elsewhere.search(clause) and not _denies(clause, text)]
-    return text if len(own) == len(clauses) else ", ".join(own)
+    own = _without_clauses(_real(text), _pattern(_table()["elsewhere"]))
+    if not _speaks_of_failure(own):
+        return own
+    return "".join("" if index % 2 == 0 and clause and _denies(clause, text) else clause for index, clause in enumerate(_clauses(own)))
+
+
+def _without_clauses(text: str, says: re.Pattern[str]) -> str:
+    """A sentence without the clauses in which a match begins."""
+    begins = [match.start() for match in says.finditer(text)]
+    if not begins:
+        return text
+    so_it_works = _pattern(_table()["so_it_works"])
+    kept: list[str] = []
+    start = 0
+    for index, clause in enumerate(_clauses(text)):
+        end = start + len(clause)
+        is_left = index % 2 == 0 and any(start <= begin < end for begin in begins)
+        if is_left and len(kept) > 1 and so_it_works.match(clause) and not _speaks_of_failure(kept[-2]):
+            kept[-2] = ""  # `on a V100, no problem`
+        kept.append("" if is_left else clause)
+        start = end
+    return "".join(kept)
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """The clauses of a sentence and what stands between them, by turns."""
+    start = 0
+    for boundary in _ASIDE.finditer(text):
+        yield text[start : boundary.start()]
+        yield boundary[0]
+        start = boundary.end()
+    yield text[start:]
 
 
 def _denies(clause: str, sentence: str) -> bool:
@@ -554,9 +731,14 @@ def _settings(text: str) -> Iterator[tuple[str, Value]]:
 
 
 def _guesses(name: str, number: str, in_thousands: str | None) -> Sequence[lexicon.Guess]:
+    if not _means_a_knob(name):
+        return ()
     number = f"{number}{'000' if in_thousands else ''}"  # within the limits of what it may be
     read = lexicon.guesses([Leaf(name, number, number, 0, 0, 0, 0)], lexicon.NEEDED).read
     return [guess._replace(value=int(str(guess.value)) // 1000 if in_thousands else guess.value) for guess in read if not guess.implied]
+
+
+_means_a_knob = lru_cache(maxsize=4096)(lexicon.means_a_knob)
 
 
 @cache
@@ -613,6 +795,21 @@ def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, V
         yield "parallel.nodes", nodes
 
 
+#: How the value that took a value's place follows it: `0.8 -> 0.7`, `bs 8 to bs 1`.
+_REPLACED = re.compile(
+    r" ?(?:(?:->|→|=>) ?|(?:,? then(?: to)?|(?:down )?to|[改降减]到) ?(?P<noun>[A-Za-z]{2,9}) ?(?:size )?)"
+    r"(?P<value>\d{1,7}(?:\.\d{1,3})?)(?![\w.])"
+)
+
+
+def _last_value(match: re.Match[str], value: str) -> str:
+    """The value at which a setting stands in the end."""
+    end = match.end()
+    while (replaced := _REPLACED.match(match.string, end)) is not None and (replaced["noun"] or "").lower() in match[0].lower():
+        value, end = replaced["value"], replaced.end()
+    return value
+
+
 def _number(text: str | None) -> int | None:
     if not text:
         return None
@@ -624,6 +821,8 @@ def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     number = _number(groups[0].replace(",", "")) if groups else None
     if number is None:
         return
+    if len(groups) == 1:
+        number = int(_last_value(match, str(number)))
     if rule.get("largest"):
         number = max(int(group) for group in groups)
     else:
@@ -633,14 +832,19 @@ def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
 
 
 def _word(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
-    text = next(group for group in match.groups() if group).lower()
-    yield rule["fact"], typed(rule["fact"], rule.get("spelled", {}).get(text, text))
+    text = next(group for group in match.groups() if group)
+    yield rule["fact"], typed(rule["fact"], _spelled(rule, text))
+
+
+def _spelled(rule: Mapping[str, Any], text: str) -> str:
+    """The word of the vocabulary for a name, however its parts are joined."""
+    word = text.lower()
+    return str(rule.get("spelled", {}).get(re.sub(r"[\s_'-]", "", word), word))
 
 
 def _release(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     """The release of the program that it names."""
-    name = match["name"].lower()
-    fact = f"version.{rule['spelled'].get(name, name)}"
+    fact = f"version.{_spelled(rule, match['name'])}"
     yield fact, typed(fact, match["release"])
 
 
@@ -663,7 +867,7 @@ def _capacity(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[s
 
 
 def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
-    yield rule["fact"], float(match[1])
+    yield rule["fact"], float(_last_value(match, match[1]))
 
 
 _SIZED = re.compile(r"\d[\d.]*\s?[bm](?![a-z])", re.IGNORECASE)
@@ -672,7 +876,7 @@ _SIZED = re.compile(r"\d[\d.]*\s?[bm](?![a-z])", re.IGNORECASE)
 def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     """A model that the catalogue knows; in a field of a template any name with a size; of no name its size alone."""
     name = match[1].rstrip(".-")
-    if "bare" in rule:
+    if "bare" in rule and not _cards_named(name):
         yield "model.path", name
     if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
         return
@@ -773,7 +977,7 @@ def _table() -> Mapping[str, Any]:
 @cache
 def _pattern(says: str) -> re.Pattern[str]:
     """A pattern of the table, its {words} filled in; Chinese stands between words of Latin letters, so that \\b ends those."""
-    for _ in range(2):
+    for _ in range(3):
         for name, part in _table()["words"].items():
             says = says.replace(f"{{{name}}}", part)
     return re.compile(says, re.IGNORECASE | re.ASCII)

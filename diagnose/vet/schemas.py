@@ -1100,6 +1100,12 @@ class PhaseClause(Clause):
 
 class TriedClause(Clause):
     remedy: str
+    says: str = ""
+    lowers: str = ""
+    raises: str = ""
+    unless: str = ""
+    others: list[str] = []
+    switch: bool = False
     whole: bool = False
 
 
@@ -1200,10 +1206,13 @@ class Prose(Row):
     """Sentences about a failure: diagnose/inputs/prose.py."""
 
     words: dict[str, str]
+    keywords: list[str]
     numbers: dict[str, int]
     failure: list[FailureClause]
     opposite: Opposite
+    unreal: str
     elsewhere: str
+    so_it_works: str
     advice: str
     when: list[PhaseClause]
     fails: str
@@ -1214,6 +1223,12 @@ class Prose(Row):
     learns: str
     whose: dict[str, str]
     tries: str
+    ends: str
+    lowered: str
+    raised: str
+    valued: str
+    without: str
+    lacking: str
     tried: list[TriedClause]
     works: str
     works_unless: str

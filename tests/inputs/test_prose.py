@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from collected import for_each
 from pace import within
 
 import diagnose
@@ -16,6 +17,7 @@ from diagnose.facts import FactBook, Value, declared
 from diagnose.inputs import prose
 
 REPORTS = yaml.safe_load((Path(__file__).parent / "prose.yaml").read_text(encoding="utf-8"))
+SENTENCES = yaml.safe_load((Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"))
 
 
 def _said(diagnosis: Diagnosis) -> tuple[dict[str, Value], set[Value]]:
@@ -43,6 +45,30 @@ def test_a_page_says_what_its_reader_takes_from_it(report: dict[str, Any]) -> No
     assert not {name: (facts.get(name), text) for name, text in expected.items() if not _same(name, facts.get(name), text)}
     assert not {name: str(value) for name, value in facts.items() if name not in expected}
     assert tried == set(report.get("tried", ()))
+
+
+# -- sentences
+
+
+def _takes(text: str) -> dict[str, Any]:
+    """All that is read in a sentence, as sentences.yaml writes it."""
+    stated = prose.facts_in(list(prose.sentences_of(f"# Help\n\n{text}")), "page.md")
+    remedies = {kind: {fact.value for fact in stated if fact.name == f"report.{kind}"} for kind in ("tried", "helped")}
+    facts = {fact.name: str(fact.value) for fact in stated if fact.name not in ("report.tried", "report.helped")}
+    return {"family": prose.says_failure(text), "phase": prose.says_phase(text), "facts": facts, **remedies}
+
+
+@for_each("sentence", SENTENCES)
+def test_a_sentence_says_this_and_nothing_else(sentence: dict[str, Any]) -> None:
+    remedies = {kind: set(sentence.get(kind, ())) for kind in ("tried", "helped")}
+    expected = {"family": sentence.get("family", ""), "phase": sentence.get("phase", ""), "facts": sentence.get("facts", {}), **remedies}
+    assert _takes(sentence["says"]) == expected
+
+
+@pytest.mark.parametrize("slip", ["bacth", "batch"])
+def test_keywords_are_read_as_they_are_meant(slip: str) -> None:
+    assert _takes(f"{slip} size 4")["facts"] == {"train.micro_batch_size": "4"}
+    assert _takes("patch size 4, match 8, latch 2")["facts"] == {}
 
 
 # -- rules/prose.yaml
@@ -86,7 +112,7 @@ def test_patterns_read_their_examples_and_nothing_else() -> None:
         wrong += [text for text in rule.get("others", ()) if (seen := _written(rule, _read(text))) and seen == rule.get("value", seen)]
     for rule in table["tried"]:
         wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.tried_in(text)]
-        wrong += [text for text in rule["others"] if rule["remedy"] in prose.tried_in(text)]
+        wrong += [text for text in rule.get("others", ()) if rule["remedy"] in prose.tried_in(text)]
     for rule in table["helped"]:
         wrong += [text for text in rule["examples"] if rule["remedy"] not in prose.helped_in(text)]
         wrong += [text for text in rule["others"] if rule["remedy"] in prose.helped_in(text)]

@@ -289,6 +289,11 @@ def _known(names: Iterable[str]) -> list[str]:
     return [name for name in names if any(spelling in _rows() for spelling in _spelled(name).spellings)]
 
 
+def means_a_knob(name: str) -> bool:
+    """Whether a name alone means a knob."""
+    return bool(_known((name,)))
+
+
 def _switches(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
     """Blocks that switch something on by being there, `fp16 = dict(loss_scale=512)`, with the place of their first key."""
     keys = {leaf.key for leaf in leaves}
