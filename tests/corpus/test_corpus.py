@@ -7,7 +7,7 @@ import re
 
 import pytest
 import yaml
-from cases import CORPUS, EXPECTATIONS, diagnosed, disagreements, expected, folders, references, report, settings, short_cases
+from cases import CORPUS, EXPECTATIONS, diagnosed, disagreements, expected, folders, is_long, report, settings, short_cases
 from collected import for_each
 
 from diagnose import rule_files
@@ -82,7 +82,7 @@ def test_the_corpus_is_wide_enough() -> None:
     remedies: set[str] = set()
     for name in folders():
         want = expected(name)
-        if name in references():
+        if is_long(name):
             causes |= {cause["id"] for cause in want["causes"]}
             remedies |= {remedy["id"] for remedy in want["remedies"]}
         else:
