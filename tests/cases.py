@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -141,10 +142,13 @@ def shared(name: str, diagnose: Callable[[], Diagnosis]) -> Diagnosis:
         return diagnose()
     stored = Path(folder) / name
     if not stored.exists():
-        # Written beside it and renamed, so that a worker reads a whole file; two that make the same one make equal ones.
-        partial = stored.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(pickle.dumps(diagnose()))
-        partial.replace(stored)
+        with open(f"{stored}.lock", "wb") as lock:  # noqa: PTH123
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the worker that makes it has made it
+            if not stored.exists():
+                # Written beside it and renamed, so that a worker reads a whole file.
+                partial = stored.with_suffix(f".{os.getpid()}")
+                partial.write_bytes(pickle.dumps(diagnose()))
+                partial.replace(stored)
     diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
     return diagnosis
 

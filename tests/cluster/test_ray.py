@@ -1,4 +1,5 @@
-"""The same jobs through a Ray cluster (of two workers in a sweep): the same rows, and Parquet partitions."""
+"""The same jobs through Ray: the same rows, and Parquet partitions. A cluster (of two workers in a sweep) takes a minute of processor time
+to start all that it starts: in a quick run one small run goes through it, the others through the same calls in this process."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray_here
 from many import failure, lay, still, told  # noqa: F401
 from sweep import SWEEP
 
@@ -37,6 +39,12 @@ def cluster(ray: Any) -> Iterator[Any]:
         ray.shutdown()
 
 
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, ray: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The cluster in a sweep, else what stands for it."""
+    return request.getfixturevalue("cluster") if SWEEP else ray_here.install(ray, monkeypatch)
+
+
 def run(path: Path, top: Path, **plan: Any) -> dict[str, list[tuple[Any, ...]]]:
     """What a database says after one run."""
     store = Store.open(path)
@@ -54,7 +62,7 @@ pytestmark = [
 ]
 
 
-def test_rows_are_those_of_the_local_engine(cluster: Any, tmp_path: Path) -> None:
+def test_rows_are_those_of_the_local_engine(engine: Any, tmp_path: Path) -> None:
     """Failures, quiet jobs, shared diagnoses, configs, what cannot be read; and what a second run finds changed."""
     import duckdb
 
