@@ -63,7 +63,12 @@ def reply(connection: socket.socket) -> tuple[int, bytes]:
 
 #: What a surface imports when it starts.
 IMPORTS = {
-    "serve": ("uvicorn", "diagnose.surfaces.server.serve_command", "diagnose.surfaces.server.serve_app", "diagnose.surfaces.server.serve_page"),
+    "serve": (
+        "uvicorn",
+        "diagnose.surfaces.server.serve_command",
+        "diagnose.surfaces.server.serve_app",
+        "diagnose.surfaces.server.serve_page",
+    ),
     "bot": ("uvicorn", "diagnose.surfaces.bots.bot_command", "diagnose.surfaces.bots.bot_http"),
     "mcp": ("uvicorn", "diagnose.surfaces.server.mcp_server", "diagnose.surfaces.server.mcp_tools"),
 }

@@ -82,7 +82,7 @@ def test_a_whole_command_goes_before_some_of_its_options() -> None:
     assert values["train.gradient_accumulation"] == 7
 
 
-REPORTED = yaml.safe_load((ROOT / "tests" / "inputs" / "reported_pages.yaml").read_text(encoding="utf-8"))
+REPORTED = yaml.load((ROOT / "tests" / "inputs" / "reported_pages.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 @for_each("case", REPORTED)

@@ -15,7 +15,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook, Value, declared
 from diagnose.inputs import prose
 
-REPORTS = yaml.safe_load((Path(__file__).parent / "prose.yaml").read_text(encoding="utf-8"))
+REPORTS = yaml.load((Path(__file__).parent / "prose.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def _said(diagnosis: Diagnosis) -> tuple[dict[str, Value], set[Value]]:
