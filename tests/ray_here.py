@@ -19,8 +19,10 @@ def install(ray: Any, patch: pytest.MonkeyPatch) -> Any:
     import ray.data
 
     def as_of(real: Callable[..., Any], *words: Any, **named: Any) -> None:
-        """What Ray itself would refuse is refused."""
-        inspect.signature(real).bind(*words, **named)
+        """What Ray itself would refuse is refused, and what it would only hand on to Arrow."""
+        signature = inspect.signature(real)
+        signature.bind(*words, **named)
+        assert named.keys() <= signature.parameters.keys(), named
 
     class Dataset:
         def __init__(self, rows: list[dict[str, Any]], steps: tuple[tuple[Callable[[pa.Table], pa.Table], int], ...] = ()) -> None:
