@@ -46,7 +46,7 @@ def jobs(folder: Path, place: Path) -> Iterator[Job]:
     if renderer is not None:
         yield from _rendered(folder, renderer, place)
     for file in sorted(folder.glob("*/expected.yaml")):
-        label = yaml.safe_load(file.read_text(encoding="utf-8"))
+        label = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
         inputs, expect = label.get("inputs", label), label.get("expect", label)
         files = label.get("files") or {"logs": [inputs.get("log", "error.log")], "configs": inputs.get("configs", [])}
         if "ledger" in label or not all((file.parent / log).is_file() for log in files["logs"]):
@@ -73,7 +73,7 @@ def _rendered(folder: Path, renderer: Path, place: Path) -> Iterator[Job]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for file in sorted(folder.glob("*.yaml")):
-        case = yaml.safe_load(file.read_text(encoding="utf-8"))
+        case = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
         truth, derivable = case.get("truth") or {}, case.get("derivable") or {}
         if cures := _words(truth.get("fix") or ()):
             (place / file.stem).mkdir(parents=True, exist_ok=True)

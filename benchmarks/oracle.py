@@ -47,7 +47,7 @@ def jobs(further: list[Path], generated: Path) -> list[Job]:
 def corpus() -> Iterator[Job]:
     """The cases of corpus/ as their expected.yaml says that they are run."""
     for file in sorted([*CORPUS.glob("*/expected.yaml"), *CORPUS.glob("formats/*/expected.yaml")]):
-        want = yaml.safe_load(file.read_bytes())
+        want = yaml.load(file.read_bytes(), yaml.CSafeLoader)
         given = want.get("inputs", want)
         options = {"configs": given.get("configs", []), **given.get("options", {})}
         logs = given.get("log", given.get("logs", "error.log"))

@@ -45,7 +45,7 @@ NONE = "-"
 
 def of_cases() -> dict[str, str]:
     """The program of every case that has one."""
-    listed = yaml.safe_load((CORPUS / "programs.yaml").read_text(encoding="utf-8"))
+    listed = yaml.load((CORPUS / "programs.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
     return {case: program for program, cases in listed.items() for case in cases.split()}
 
 
@@ -54,7 +54,7 @@ def logs() -> dict[str, Path]:
     """The log or page of every case."""
     found: dict[str, Path] = {}
     for path in CORPUS.glob("*/expected.yaml"):
-        log = path.parent / (yaml.safe_load(path.read_text(encoding="utf-8")).get("log") or "error.log")
+        log = path.parent / (yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader).get("log") or "error.log")
         found |= {path.parent.name: log} if log.is_file() else {}
     return found
 

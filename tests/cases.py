@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,6 +21,7 @@ from diagnose.pipeline import explain
 
 CORPUS = ROOT / "corpus"
 GIB = 2**30
+_MAKE = plan.make
 #: Names the folder of the diagnoses that the workers share; new for each session, so that no diagnosis outlives the code that made it.
 SHARED = "OOMDOCTOR_TESTS_SHARED"
 
@@ -86,16 +88,67 @@ def without_advice() -> Iterator[None]:
         yield
 
 
+class DeferredAdvice:
+    """Stands for the Outcome of a diagnosis, and is made when a test first asks for a part of it."""
+
+    faults = ()  # of the user's rules, which this has none of
+
+    def __init__(self, make: Callable[[], plan.Outcome]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+    def __eq__(self, other: object) -> bool:
+        return self._made == (other._made if isinstance(other, DeferredAdvice) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return plan.Outcome, tuple(self._made)
+
+    @cached_property
+    def _made(self) -> plan.Outcome:
+        made = self._make()
+        assert not made.faults, made.faults
+        return made
+
+
+@contextmanager
+def advice_at_once() -> Iterator[None]:
+    """Diagnoses in this block search for remedies as those of the program do."""
+    with patch.object(plan, "make", _MAKE):
+        yield
+
+
+@contextmanager
+def deferred_advice() -> Iterator[None]:
+    """Diagnoses in this block search for remedies when they are asked for them: more than half of their time, of no use to a test of what
+    was read. The user's own rules are asked at once: what is wrong with them is part of the diagnosis."""
+
+    def defer(book: Any, ledgers: Any, judgement: Any, documents: Any, trial: bool = False, folders: Any = (), **more: Any) -> Any:
+        def made() -> plan.Outcome:
+            return _MAKE(book, ledgers, judgement, documents, trial, folders, **more)
+
+        return made() if folders or trial else DeferredAdvice(made)
+
+    with patch.object(plan, "make", defer):
+        yield
+
+
 def shared(name: str, diagnose: Callable[[], Diagnosis]) -> Diagnosis:
     """The diagnosis that has this name, made once for all workers of a session (tests/conftest.py)."""
     if (folder := os.environ.get(SHARED)) is None:
         return diagnose()
     stored = Path(folder) / name
     if not stored.exists():
-        # Written beside it and renamed, so that a worker reads a whole file; two that make the same one make equal ones.
-        partial = stored.with_suffix(f".{os.getpid()}")
-        partial.write_bytes(pickle.dumps(diagnose()))
-        partial.replace(stored)
+        with open(f"{stored}.lock", "wb") as lock:  # noqa: PTH123
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the worker that makes it has made it
+            if not stored.exists():
+                # Written beside it and renamed, so that a worker reads a whole file.
+                partial = stored.with_suffix(f".{os.getpid()}")
+                partial.write_bytes(pickle.dumps(diagnose()))
+                partial.replace(stored)
     diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
     return diagnosis
 

@@ -36,6 +36,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 WAITING = ("test_ray", "test_serve_limits", "test_hostile_surfaces", "test_serve_parts", "test_action", "test_run_command", "test_wheel")
 
 
+#: Folders of tests of what is read and computed before any advice.
+READING = ("adapters", "budget", "catalogue", "decide", "inputs", "parse", "snapshot")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # until everything is collected: nothing that imports make is garbage
     if not hasattr(config, "workerinput"):
@@ -74,7 +78,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-    gc.set_threshold(100_000, 20, 20)
+    gc.set_threshold(400_000, 20, 20)  # four times as rarely: diagnoses leave hardly any cycles
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -87,6 +91,17 @@ def pytest_terminal_summary(terminalreporter: Any) -> Generator[None, None, None
             terminalreporter.write_line(
                 f"NOT TESTED: {reason.removeprefix('Skipped: ')}; tests skipped for it: {number}", red=True, bold=True
             )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def advice_when_asked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests of what is read search for remedies only where they ask for them; inputs made to break something meet the whole program, and
+    so does a limit of time (tests/pace.py)."""
+    if request.path.parent.name not in READING or request.path.stem.startswith(("test_hostile", "test_bad")):
+        yield
+        return
+    with cases.deferred_advice():
+        yield
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import cases
+
 #: Processor seconds of one run of the peer on the machine on which the limits were set, at rest.
 PEER = 0.06
 
@@ -18,7 +20,8 @@ def within(seconds: float) -> Iterator[None]:
     The peer is run only where that is exceeded. What hangs or grows with the square is beyond any such limit by far.
     """
     start = time.process_time()
-    yield
+    with cases.advice_at_once():
+        yield
     spent = time.process_time() - start
     if spent > seconds:
         slower = max(1.0, max(_peer() for _ in range(3)) / PEER)

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 from cases import CORPUS
-from forked import ENTRY, forked
+from forked import ENTRY, Forked, forked
 
 CASE = CORPUS / "llamafactory-6800"
 LOG = (CASE / "error.log").read_text(encoding="utf-8")
@@ -33,7 +33,7 @@ PROBLEM = "application/problem+json"
 class Server:
     """A process that listens, and where."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Forked, url: str) -> None:
         self.process, self.url = process, url
         self.port = int(url.rsplit(":", 1)[1].split("/")[0])
 
@@ -61,16 +61,31 @@ def reply(connection: socket.socket) -> tuple[int, bytes]:
     return int(data.split()[1]), data
 
 
+#: What a surface imports when it starts.
+IMPORTS = {
+    "serve": (
+        "uvicorn",
+        "diagnose.surfaces.server.serve_command",
+        "diagnose.surfaces.server.serve_app",
+        "diagnose.surfaces.server.serve_page",
+    ),
+    "bot": ("uvicorn", "diagnose.surfaces.bots.bot_command", "diagnose.surfaces.bots.bot_http"),
+    "mcp": ("uvicorn", "diagnose.surfaces.server.mcp_server", "diagnose.surfaces.server.mcp_tools"),
+}
+
+
 @contextmanager
-def serving(*options: str, command: str = "serve", env: dict[str, str] | None = None) -> Iterator[Server]:
-    """The command on a free port, until the block ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", ENTRY, *command.split(), "--port", "0", *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
-        cwd=Path(__file__).parent,
-    )
+def serving(*options: str, command: str = "serve", env: dict[str, str] | None = None, is_new: bool = False) -> Iterator[Server]:
+    """The command on a free port, until the block ends; `is_new`: an interpreter of its own, whose start costs a second and more."""
+    words = [*command.split(), "--port", "0", *options]
+    variables, folder = {**os.environ, "LC_ALL": "C.UTF-8", **(env or {})}, Path(__file__).parent
+    process: subprocess.Popen[bytes] | Forked
+    if is_new:
+        process = subprocess.Popen(
+            [sys.executable, "-c", ENTRY, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=variables, cwd=folder
+        )
+    else:
+        process = Forked(ENTRY, *words, env=variables, cwd=folder, imports=IMPORTS[words[0]])
     assert process.stdout is not None
     watch = threading.Timer(STARTS, process.kill)
     watch.start()

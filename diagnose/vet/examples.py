@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from diagnose.decide.competition import ANYTHING, EVERYTHING
 from diagnose.decide.expression import Choices, Comparison, names
@@ -109,14 +110,14 @@ def book(facts: Mapping[str, str]) -> FactBook:
 
 def neighbours(papers: Sequence[Paper]) -> Iterator[Fault]:
     """No two rules for different causes fire on each other's examples: one must yield, or they are the same rule."""
-    speaking = [_Speaking.of(paper) for paper in papers if paper.room != "remedies" and runs(paper)]
+    speaking = [speaker for paper in papers if paper.room != "remedies" and (speaker := _speaking(paper)) is not None]
     for at, first in enumerate(speaking):
         for second in speaking[at + 1 :]:
             if (
                 first.rule.cause != second.rule.cause
+                and _fires_on(first, second)
+                and _fires_on(second, first)
                 and not related(first.rule, second.rule)
-                and first.fires_on(second)
-                and second.fires_on(first)
             ):
                 yield first.paper.fault((), "neighbours", one=first.rule.id, other=second.rule.id)
 
@@ -135,7 +136,7 @@ def related(rule: Rule, second: Rule) -> bool:
     return bool({second.id, second.cause, *to_all} & set(rule.yields_to)) or bool({rule.id, rule.cause, *to_all} & set(second.yields_to))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Speaking:
     """A rule, the facts that it needs to fire, and the examples on which it fires."""
 
@@ -150,5 +151,13 @@ class _Speaking:
         needs = frozenset(name for line in rule.all for name in names(line))
         return cls(paper, rule, needs, tuple(facts for facts, expect in cases(paper) if expect == "fires"))
 
-    def fires_on(self, neighbour: _Speaking) -> bool:
-        return any(self.needs <= facts.keys() and decide(self.rule, book(facts)).outcome == "fires" for facts in neighbour.fired)
+
+@cache
+def _fires_on(first: _Speaking, second: _Speaking) -> bool:
+    return any(first.needs <= facts.keys() and decide(first.rule, book(facts)).outcome == "fires" for facts in second.fired)
+
+
+@cache
+def _speaking(paper: Paper) -> _Speaking | None:
+    """None: its conditions or examples cannot be read."""
+    return _Speaking.of(paper) if runs(paper) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from diagnose import rule_files, vocabulary
@@ -80,7 +80,8 @@ def yields(papers: Sequence[Paper]) -> Iterator[Fault]:
 def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
     """No rules yield to each other in a circle, since none of them would ever be shown."""
     causes = {str(paper.data["id"]): paper for paper in papers if paper.room != "remedies"}
-    graph = {name: {to for to in targets(paper, causes) if to != name} for name, paper in causes.items()}
+    by_cause = rules_by_cause(causes)
+    graph = {name: {to for to in targets(paper, causes, by_cause) if to != name} for name, paper in causes.items()}
     done: set[str] = set()
     for start in graph:
         ring = _circle(start, graph, [], done)
@@ -89,13 +90,20 @@ def circle(papers: Sequence[Paper]) -> Iterator[Fault]:
             return
 
 
-def targets(paper: Paper, causes: dict[str, Paper]) -> Iterator[str]:
-    """The rules that this one yields to: those named, and all rules of causes named."""
+def rules_by_cause(causes: Mapping[str, Paper]) -> Mapping[str, Sequence[str]]:
     bad_release = vocabulary.bad_release()
+    found: dict[str, list[str]] = {}
+    for rule_id, paper in causes.items():
+        found.setdefault(paper.data.get("cause", bad_release), []).append(rule_id)
+    return found
+
+
+def targets(paper: Paper, causes: Mapping[str, Paper], by_cause: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """The rules that this one yields to: those named, and all rules of causes named."""
     for name in paper.data.get("yields_to", ()):
         if name in causes:
             yield name
-        yield from (rule_id for rule_id, cause_paper in causes.items() if cause_paper.data.get("cause", bad_release) == name)
+        yield from by_cause.get(name, ())
 
 
 def _circle(at: str, graph: dict[str, set[str]], path: list[str], done: set[str]) -> list[str]:

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 ROOMS = {"causes": "cause", "remedies": "remedy", "versions": "library"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Paper:
-    """A rule as written. `lines`: the line of each part by path; `name`: the file's stem."""
+    """A rule as written; equal only to itself, so that what is computed of it can be kept. `lines`: the line of each part by path; `name`:
+    the file's stem."""
 
     file: str
     name: str

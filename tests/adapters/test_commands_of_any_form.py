@@ -34,7 +34,9 @@ OOM = (
 #: By name: how it is handed over (`as`: a page, a log, or the name of a file), its text, the knobs that it says (`reads`), options that
 #: never reached the program (`lost`), codes of notices (`says`).
 CASES: dict[str, dict[str, Any]] = {
-    name: case for file in sorted((ROOT / "tests" / "commands").glob("*.yaml")) for name, case in yaml.safe_load(file.read_bytes()).items()
+    name: case
+    for file in sorted((ROOT / "tests" / "commands").glob("*.yaml"))
+    for name, case in yaml.load(file.read_bytes(), yaml.CSafeLoader).items()
 }
 
 

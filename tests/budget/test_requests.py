@@ -11,7 +11,7 @@ from collected import for_each
 from diagnose.budget.model.ledger import Attribution
 from diagnose.pipeline import explain
 
-REQUESTS = yaml.safe_load((Path(__file__).parent / "requests.yaml").read_text(encoding="utf-8"))
+REQUESTS = yaml.load((Path(__file__).parent / "requests.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 def first(case: dict[str, Any]) -> Attribution | None:

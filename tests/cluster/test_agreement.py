@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cases import deferred_advice
 from triage.agreement import PRECISION, RECALL, agreement, grown, repeated
 
 from diagnose import explain
@@ -67,7 +68,8 @@ def test_the_mistakes_of_a_generated_tree_are_found_again(tmp_path: Path) -> Non
         if mistake is None or path.name.startswith("rank"):  # a log of one rank is not a job
             continue
         config = path.with_name("train.yaml")
-        parts = group_fingerprint.parts(explain(path, configs=[config] if config.exists() else []))
+        with deferred_advice():
+            parts = group_fingerprint.parts(explain(path, configs=[config] if config.exists() else []))
         if parts is not None:
             rows.append((mistake, name(parts), is_one_mistake(parts)))
     of = agreement(rows)

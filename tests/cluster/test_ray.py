@@ -1,4 +1,5 @@
-"""The same jobs through a Ray cluster (of two workers in a sweep): the same rows, and Parquet partitions."""
+"""The same jobs through Ray: the same rows, and Parquet partitions. A cluster (of two workers in a sweep) takes a minute of processor time
+to start all that it starts: in a quick run one small run goes through it, the others through the same calls in this process."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray_here
 from many import failure, lay, still, told  # noqa: F401
 from sweep import SWEEP
 
+from diagnose.cluster.run import ray_engine
 from diagnose.cluster.run.task import JobOptions
 from diagnose.cluster.run.triage_run import Run, RunPlan
 from diagnose.cluster.store.result_store import Store
@@ -37,6 +40,12 @@ def cluster(ray: Any) -> Iterator[Any]:
         ray.shutdown()
 
 
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, ray: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The cluster in a sweep, else what stands for it."""
+    return request.getfixturevalue("cluster") if SWEEP else ray_here.install(ray, monkeypatch)
+
+
 def run(path: Path, top: Path, **plan: Any) -> dict[str, list[tuple[Any, ...]]]:
     """What a database says after one run."""
     store = Store.open(path)
@@ -54,7 +63,7 @@ pytestmark = [
 ]
 
 
-def test_rows_are_those_of_the_local_engine(cluster: Any, tmp_path: Path) -> None:
+def test_rows_are_those_of_the_local_engine(engine: Any, tmp_path: Path) -> None:
     """Failures, quiet jobs, shared diagnoses, configs, what cannot be read; and what a second run finds changed."""
     import duckdb
 
@@ -72,6 +81,29 @@ def test_rows_are_those_of_the_local_engine(cluster: Any, tmp_path: Path) -> Non
         read = held.execute("select status, reused from read_parquet(?)", [str(out / "results" / "00002" / "*" / "*.parquet")]).fetchall()
     assert len(read) == 12 and not any(reused for _, reused in read)  # what is as it was never reaches the cluster
     assert {status for status, _ in read} >= {"oom", "none"}
+
+
+def test_one_job_makes_a_diagnosis_and_the_others_wait_for_it() -> None:
+    claims = ray_engine.Claims()
+    assert [claims.claim(key, job) for key, job in (("x", "a"), ("x", "b"), ("y", "b"), ("x", "a"))] == [True, False, True, True]
+
+
+def test_who_waits_in_vain_is_asked_again(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job that was to make a diagnosis broke off: another one makes it, in a second round."""
+    lost: list[str] = []
+    real = ray_engine._run_dataset
+
+    def losing(ray: Any, tasks: list[Any], *rest: Any) -> Iterator[Any]:
+        for result in real(ray, tasks, *rest):
+            if not lost and result.digest and "job003" in result.job.id:  # job005 waits for it
+                lost.append(result.job.id)
+            else:
+                yield result
+
+    monkeypatch.setattr(ray_engine, "_run_dataset", losing)
+    top = lay(tmp_path / "jobs", 6, distinct=1)
+    found = run(tmp_path / "ray.duckdb", top, engine="ray", workers=1)
+    assert len(lost) == 1 and sum(row.count("oom") > 0 for row in found["jobs"]) == 2, found["jobs"]
 
 
 def test_without_partitions_results_come_straight_to_the_database(cluster: Any, tmp_path: Path) -> None:

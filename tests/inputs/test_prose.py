@@ -16,8 +16,9 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook, Value, declared
 from diagnose.inputs import prose
 
-REPORTS = yaml.safe_load((Path(__file__).parent / "prose.yaml").read_text(encoding="utf-8"))
-SENTENCES = yaml.safe_load((Path(__file__).parent / "sentences.yaml").read_text(encoding="utf-8"))
+REPORTS, SENTENCES = (
+    yaml.load((Path(__file__).parent / name).read_bytes(), yaml.CSafeLoader) for name in ("prose.yaml", "sentences.yaml")
+)
 
 
 def _said(diagnosis: Diagnosis) -> tuple[dict[str, Value], set[Value]]:

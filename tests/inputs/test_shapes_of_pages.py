@@ -11,7 +11,7 @@ from collected import for_each
 from diagnose.facts import FactBook
 from diagnose.pipeline import check, explain
 
-SHAPES: dict[str, dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "shapes.yaml").read_text(encoding="utf-8"))
+SHAPES: dict[str, dict[str, Any]] = yaml.load((Path(__file__).parent / "shapes.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 
 @for_each("name", SHAPES)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cases import CORPUS
+from cases import CORPUS, without_advice
 from collected import for_each
 
 from diagnose import rule_files
@@ -34,7 +34,8 @@ def told(name: str) -> dict[str, Any]:
     folder, want = FORMATS / name, wanted(name)
     logs = path_arguments.logs([str(folder / log) for log in want.get("logs", ["error.log"])])
     configs = [folder / config for config in want.get("configs", [])]
-    return explain(logs, configs=configs, **want.get("options", {})).to_dict("en")
+    with without_advice():
+        return explain(logs, configs=configs, **want.get("options", {})).to_dict("en")
 
 
 def shown(value: Any) -> Any:

@@ -17,7 +17,7 @@ from checkout import ROOT
 from sweep import SWEEP
 
 CASE = ROOT / "corpus" / "llamafactory-6800"
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+ACTION: dict[str, Any] = yaml.load((ROOT / "action.yml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 INSTALL, EXPLAIN = ACTION["runs"]["steps"]
 
 

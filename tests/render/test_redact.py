@@ -58,6 +58,16 @@ def test_figures_frames_and_keys_survive(line: str) -> None:
     assert Masker()(line) == line
 
 
+def test_a_report_is_masked_as_each_of_its_texts_alone() -> None:
+    """Looking through all texts at once for what has to be tried on each leaves nothing out."""
+    texts = [text for _, example in MASKS for text in (example, f"see {example} and\nmore", example.upper())]
+    texts += [text for entry in ENTRIES for text in entry.get("keeps", ())] + ["", "n17 of gpu-node-17"]
+    alone, together = (Masker([("host", "gpu-node-17")]) for _ in range(2))
+    together.expect(texts)
+    for text in texts:
+        assert together(text) == alone(text)
+
+
 def test_the_same_secret_gets_the_same_placeholder_everywhere() -> None:
     mask = Masker()
     assert mask("/home/alice/a, /home/bob/b") == "/home/<user-1>/a, /home/<user-2>/b"

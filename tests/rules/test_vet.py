@@ -163,7 +163,7 @@ def test_targets_of_a_cause_word_are_its_rules(tmp_path: Path) -> None:
     faults(tmp_path, GOOD)
     held = {str(item.data["id"]): item for item in papers(tmp_path) if isinstance(item, Paper)}
     yielding = Paper("x", "x", "causes", {"id": "x", "yields_to": ["fragmentation"]}, {})
-    assert list(links.targets(yielding, held)) == ["sample-rule"]
+    assert list(links.targets(yielding, held, links.rules_by_cause(held))) == ["sample-rule"]
 
 
 REMEDY = """\

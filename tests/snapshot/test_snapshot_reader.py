@@ -161,12 +161,14 @@ def test_what_is_hostile_ends_in_one_sentence(name: str) -> None:
         assert refused.value.key == key
 
 
-BOMBS = [b"]" * (9 << 20), b"})" * (5 << 20), b"}\x94" * (5 << 20), b"]\x94(" + b"h\x00" * (20 << 20), b"(" + b"K\x01" * (40 << 20)]
+#: What stands before, what is repeated, and how many million times.
+BOMBS = [(b"", b"]", 9), (b"", b"})", 5), (b"", b"}\x94", 5), (b"]\x94(", b"h\x00", 20), (b"(", b"K\x01", 40)]
 
 
-@for_each("body", sample(BOMBS, 1))
-def test_bombs_end_at_a_limit(body: bytes) -> None:
+@for_each("first, repeated, millions", sample(BOMBS, 1))
+def test_bombs_end_at_a_limit(first: bytes, repeated: bytes, millions: int) -> None:
     """Nesting, a memo and a stack without end are cut at their limits, within bounded memory."""
+    body = first + repeated * (millions << 20)
     code = (
         f"import io, sys\n{PEAK}"
         "from diagnose.snapshot.snapshot_limits import BoundedReader, UnreadableSnapshot\n"

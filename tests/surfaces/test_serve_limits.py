@@ -136,7 +136,7 @@ def is_open(port: int) -> bool:
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_what_was_begun_finish(told: signal.Signals) -> None:
     """A request that is half here when the signal comes is answered; then the process leaves with 0 and nobody listens."""
-    with serving("--workers", "1") as server:
+    with serving("--workers", "1", is_new=True) as server:
         body = json.dumps({"text": LOG}).encode()
         with server.raw(post("/api/explain", len(body)), body[:100]) as connection:
             time.sleep(0.3)

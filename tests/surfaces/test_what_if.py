@@ -13,6 +13,7 @@ import pytest
 from cases import CORPUS, diagnosed
 from checkout import ROOT
 from collected import for_each
+from forked import ENTRY, forked
 
 from diagnose.phrases import Lang
 from diagnose.render.parts import turned_view
@@ -71,10 +72,8 @@ def test_another_card_is_a_knob(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 )
 def test_two_bars_and_what_differs(lang: Lang, words: tuple[str, ...]) -> None:
     """The longer bar fills the line; the edge of the card stands at the same column in both."""
-    done = subprocess.run(
-        [sys.executable, "-m", "diagnose", "what-if", str(CASE / "error.log"), *CONFIGS, "train.micro_batch_size=2", "--lang", lang],
-        capture_output=True, text=True, check=False, cwd=ROOT, env={**os.environ, "COLUMNS": "80", "PYTHONUTF8": "1"},
-    )  # fmt: skip
+    words_ = ("what-if", str(CASE / "error.log"), *CONFIGS, "train.micro_batch_size=2", "--lang", lang)
+    done = forked(ENTRY, *words_, cwd=ROOT, env={**os.environ, "COLUMNS": "80", "LC_ALL": "C.UTF-8"})
     assert done.returncode == 1 and all(word in done.stdout for word in words), done.stdout + done.stderr
     bars = [line for line in done.stdout.splitlines() if line.startswith("  [")]
     assert len(bars) == 2 and bars[0].index("]") == bars[1].index("]") and len(bars[0]) < len(bars[1]) <= 80
@@ -91,7 +90,7 @@ def test_two_bars_and_what_differs(lang: Lang, words: tuple[str, ...]) -> None:
     ],
 )
 def test_a_mistake_is_a_sentence(words: tuple[str, ...], said: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "diagnose", *words], capture_output=True, text=True, check=False, cwd=ROOT)
+    done = forked(ENTRY, *words, cwd=ROOT)
     assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 

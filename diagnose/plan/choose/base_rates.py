@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 
 from diagnose import rule_files, vocabulary
 from diagnose.decide import hypotheses
@@ -37,7 +39,8 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
     found = {}
     for regime in regimes:
         book = job.book if regime == job.regime else job.book.changed({"run.regime": regime})
-        rate = cure_rates(hypotheses.probabilities(book, job.judgement.causes), regime, hypotheses.phase(book))
+        causes = hypotheses.probabilities(book, job.judgement.causes)
+        rate = cure_rates(tuple(causes.items()), regime, hypotheses.phase(book))
         found[regime] = _of_any_sample(rate, job)
     return found
 
@@ -54,10 +57,11 @@ def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:
     return dict(sorted(credited.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str, float]:
+@lru_cache(maxsize=64)  # a diagnosis asks several times
+def cure_rates(probabilities: tuple[tuple[str, float], ...], regime: str, phase: str) -> Mapping[str, float]:
     """How likely each remedy is to cure a failure of this regime and phase whose causes have these probabilities, less a part of how
     likely it is to be useless or harmful; the best first. Labelled failures count the more the more alike they are."""
-    costs = rule_files.table("costs")
+    causes, costs = dict(probabilities), rule_files.table("costs")
     of, net = dict.fromkeys(causes, costs["pseudo"]), dict[tuple[str, str], float]()
     for other, phases in rule_files.table("cures").items():
         kin = "same" if other == regime else "kin" if (other in LEARNING) == (regime in LEARNING) else "other"
@@ -76,7 +80,7 @@ def cure_rates(causes: Mapping[str, float], regime: str, phase: str) -> dict[str
     found: dict[str, float] = {}
     for (cause, word), sum_ in net.items():
         found[word] = found.get(word, 0.0) + causes[cause] * sum_ / of[cause]
-    return {word: rate for word, rate in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) if rate > 0}
+    return MappingProxyType({word: rate for word, rate in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) if rate > 0})
 
 
 def cost(offer: Offer) -> float:
