@@ -13,8 +13,8 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
 from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declared
-from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.facts import projects
+from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text import lazy_re
 
 #: Decibans that the best regime must have, and lead the next by; below them the regime is unknown.
@@ -161,11 +161,7 @@ def _evidence(book: FactBook, event: Event | None, sources: Sequence[ConfigSourc
     for fact in book.all("run.word"):
         for regime, weight in rules["words"].get(fact.value, ()):
             yield regime, "words", weight, fact.witness
-    task = book.fact("run.task")
-    if task is not None:
-        does = rule_files.table("projects")[task.value]["does"]
-        if len({regime in LEARNING for regime in does}) == 1:
-            yield does[0], "words", _PROJECT, task.witness
+    yield from _of_project(book)
     for source in sources:
         text = f"{Path(source.called or source.name).name}\n".encode(errors="replace") + source.data[:_SEARCHED]
         for word, told in rules["words"].items():
@@ -182,6 +178,16 @@ def _evidence(book: FactBook, event: Event | None, sources: Sequence[ConfigSourc
         if all(holds(condition, book.value) is True for condition in conditions):
             sign = next((book.fact(name) for condition in conditions for name in condition.names if book.fact(name)), None)
             yield regime, "signs", weight, sign.witness if sign is not None else Witness("derived")
+
+
+def _of_project(book: FactBook) -> Iterator[tuple[str, str, int, Witness]]:
+    """What the named project speaks for, unless such projects train as often as not."""
+    task = book.fact("run.task")
+    if task is None:
+        return
+    does = rule_files.table("projects")[task.value]["does"]
+    if len({regime in LEARNING for regime in does}) == 1:
+        yield does[0], "words", _PROJECT, task.witness
 
 
 @lru_cache(maxsize=1024)

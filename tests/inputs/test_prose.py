@@ -16,9 +16,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook, Value, declared
 from diagnose.inputs import prose
 
-REPORTS, SENTENCES = (
-    yaml.load((Path(__file__).parent / name).read_bytes(), yaml.CSafeLoader) for name in ("prose.yaml", "sentences.yaml")
-)
+REPORTS, SENTENCES = (yaml.load((Path(__file__).parent / name).read_bytes(), yaml.CSafeLoader) for name in ("prose.yaml", "sentences.yaml"))
 
 
 def _said(diagnosis: Diagnosis) -> tuple[dict[str, Value], set[Value]]:

@@ -405,9 +405,10 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
 
 
 def _rows_knob(job: Setup, event: Event, scoring: bool) -> str:
-    """What sets the rows of the failed pass."""
+    """What sets the rows of the failed pass; where nobody knows what runs, that of training, whose name is any batch's."""
+    predicts = job.role.predicts and job.book.word("run.regime") != "unknown"
     generates = event.phase == "generation" and job.stage not in table()["rollouts"]
-    if event.phase == "eval" or job.role.predicts or generates:
+    if event.phase == "eval" or predicts or generates:
         return "eval.batch_size"
     return scoring_rows(job.book) if scoring or failed_while_scoring(job.book) else "train.micro_batch_size"
 

@@ -104,8 +104,9 @@ def is_thin(offers: Sequence[Offer], job: Job) -> bool:
     then stands behind it."""
     shown = [offer for offer in offers if offer.leads and not offer.spare]
     sure = any(offer.fits in ("yes", "likely") for offer in shown)
-    shares = [cause.share for cause in job.judgement.causes if not cause.also_true and cause.share is not None]
-    return 0 < len(shown) < FEW and not sure and not job.on_host and bool(shares) and max(shares) < MOST
+    causes = [cause for cause in job.judgement.causes if not cause.also_true and cause.cause != "unknown"]
+    shares = [cause.share for cause in causes if cause.share is not None]
+    return 0 < len(shown) < FEW and not sure and not job.on_host and (not causes or (bool(shares) and max(shares) < MOST))
 
 
 def closing(offers: Sequence[Offer], draft: Draft | None, job: Job) -> tuple[list[Offer], list[Rejected]]:

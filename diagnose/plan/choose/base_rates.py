@@ -13,6 +13,7 @@ from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.facts import FactBook
 from diagnose.phrases import phrase, same
+from diagnose.plan.choose.gate import is_conditional
 from diagnose.plan.choose.relevance import is_anybodys_script, several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 
@@ -95,11 +96,13 @@ def is_usual(offer: Offer) -> bool:
 
 
 def listed(offers: Sequence[Offer], job: Job) -> list[Offer]:
-    """The entries of the list: those of the usual remedies that pass, by benefit and cost; in an unknown regime two for each."""
+    """The entries of the list: those of the usual remedies that pass, by benefit and cost; in an unknown regime two for each, of those that
+    help whatever it is."""
     best = list(rates(job).values())
     if len(best) == 1:
         return _best(offers, best[0], job)[:ENTRIES]
     found: list[Offer] = []
+    offers = [offer for offer in offers if offer.rule.either or not is_conditional(offer.rule, job)] or offers
     for rate in best:
         found += [offer for offer in _best(offers, rate, job) if not any(_alike(offer.id, other.id) for other in found)][:2]
     return found

@@ -20,7 +20,8 @@ AVOIDED = -1
 
 def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[Value] = (), helped: Collection[Value] = ()) -> list[Offer]:
     """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what lowers the tensor that
-    failed, what names the change, and the line of it, before what only says what to do.
+    failed, what names the change, and the line of it, before what only says what to do, what speaks of such programs before what
+    speaks of all.
     `doubted`: the ledger is of a configuration that is probably not what ran. `tried`: what did not help by the report's own words, which
     comes last. `helped`: what did, which comes first."""
     best: dict[str, Offer] = {}
@@ -31,6 +32,7 @@ def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[
             not offer.relief,
             not offer.changes,
             bool(offer.changes) and not told(offer),
+            not offer.rule.tasks,  # in the words of what such programs do
             place(offer, doubted),
         ),
     ):

@@ -52,6 +52,8 @@ def relief(rule: Rule, changes: Mapping[str, Value], job: Job) -> float | None:
         return None
     if any(knob in tensor.avoided_by for knob in knobs):
         return 1.0
+    if rule.remedy == vocabulary.any_sample() and follows_samples(tensor):
+        return HALF
     keeps_less = KEEPS_LESS[:1] if tensor.by_frame else KEEPS_LESS  # of a model that nobody knows nothing tells what its layers keep
     left = IN_HAND if tensor.kept_by_layers and any(knob in keeps_less for knob in knobs) else 1.0
     parts = [_left(tensor, knob, changes.get(knob), job) for knob in knobs]
@@ -66,6 +68,11 @@ def decides(tensor: Attribution | None, job: Job) -> bool:
         return False
     filled = job.book.size("log.filled")
     return bool(ROWS.intersection(tensor.lowered_by)) or filled is None or tensor.block_bytes >= MUCH * filled.bytes
+
+
+def follows_samples(tensor: Attribution) -> bool:
+    """Whether smaller samples make it smaller: its formula has their size, or nobody knows more than that it has the rows of a batch."""
+    return bool(SAMPLES.intersection(tensor.lowered_by)) or (tensor.by_frame and bool(KNOBS_OF_BATCH.intersection(tensor.lowered_by)))
 
 
 def _turned(rule: Rule, changes: Mapping[str, Value]) -> tuple[str, ...]:
@@ -115,7 +122,7 @@ def verdict(job: Job) -> Verdict | None:
     costly = {rule.remedy for rule in settings if rule.results != "keep"}
     words = tuple(sorted(reliefs, key=lambda word: (word not in sure, -reliefs[word], word in costly)))
     table = rule_files.table("vocabulary")
-    if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and SAMPLES.intersection(job.identity.lowered_by):
+    if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and follows_samples(job.identity):
         words = (*words, table["any_sample"])
     leads = any(not cause.also_true for cause in job.judgement.causes)
     tensor, nothing = job.identity, same("")

@@ -1,0 +1,1 @@
+python build.py --model_dir /Llama-2-13-chat-hf/                 --dtype float16                 --remove_input_padding                 --use_gpt_attention_plugin float16                 --use_gemm_plugin float16                  --max_output_len 2048                 --max_batch_size 16                 --output_dir ./tmp/llama/13B/trt_engines/fp16/1-gpu/

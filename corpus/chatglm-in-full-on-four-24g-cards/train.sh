@@ -1,0 +1,22 @@
+CUDA_VISIBLE_DEVICES=0,1,2,3 deepspeed --master_port $MASTER_PORT main.py \
+    --deepspeed deepspeed.json \
+    --do_train \
+    --train_file ./train.json \
+    --test_file ./dev.json \
+    --prompt_column text \
+    --response_column answer \
+    --overwrite_cache \
+    --model_name_or_path ./chatglm-6b \
+    --output_dir ./output_finetune/mining-chatglm-6b-ft-$LR \
+    --overwrite_output_dir \
+    --max_source_length 512 \
+    --max_target_length 100 \
+    --per_device_train_batch_size 4 \
+    --per_device_eval_batch_size 2 \
+    --gradient_accumulation_steps 4 \
+    --predict_with_generate \
+    --max_steps 20000 \
+    --logging_steps 100 \
+    --save_steps 1000 \
+    --learning_rate $LR \
+    --fp16

@@ -1,0 +1,1 @@
+bash scene_generation/iphone/polycam_scenes.sh <POLYCAM_PATH>

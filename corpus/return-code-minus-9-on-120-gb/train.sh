@@ -1,0 +1,22 @@
+deepspeed \
+--include="localhost:0" \
+./train_sft.py \
+--deepspeed ./ds_config/ds_config_zero3.json \
+--model_name_or_path /root/base_model \
+--train_file_path /root/data \
+--do_train \
+--output_dir /root/output \
+--overwrite_output_dir \
+--preprocess_num_workers 8 \
+--num_train_epochs 800 \
+--learning_rate 1e-5 \
+--evaluation_strategy steps \
+--eval_steps 100 \
+--bf16 True \
+--save_strategy steps \
+--save_steps 400 \
+--save_total_limit 2 \
+--logging_steps 10 \
+--tf32 True \
+--per_device_train_batch_size 8 \
+--per_device_eval_batch_size 8

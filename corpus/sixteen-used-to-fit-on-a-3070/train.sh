@@ -1,0 +1,1 @@
+python3 train.py --img 512 --batch-size 16 --epochs 50 --data coco_custom.yaml --cfg yolov5l_china.yaml --weights model_23012021.pt --name yolov5l_results --cache --nosave --hyp hyp.finetune.yaml --device 0

@@ -1,0 +1,3 @@
+"epochs": 15,
+...
+"batch_size": 64,

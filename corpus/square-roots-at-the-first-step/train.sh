@@ -1,0 +1,1 @@
+torchrun --nnodes 1 --nproc_per_node 8 ~/llama2/llama-recipes/examples/finetuning.py --enable_fsdp --pure_bf16 False --use_fp16 True --model_name ~/llama2/llama/llama-2-7b-hf --dist_checkpoint_root_folder model_checkpoints --dist_checkpoint fine-tuned
