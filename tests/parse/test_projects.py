@@ -6,7 +6,7 @@ import pytest
 
 import diagnose
 from diagnose import rule_files
-from diagnose.facts import FactBook
+from diagnose.facts import FactBook, require_declared
 from diagnose.parse.facts import projects
 
 MESSAGE = "RuntimeError: CUDA out of memory. Tried to allocate 1.12 GiB (GPU 0; 4.00 GiB total capacity; 2.41 GiB already allocated)"
@@ -52,6 +52,10 @@ def test_no_name_stands_under_two_tasks() -> None:
             for name in row.get(kind, ()):
                 key = name.encode().translate(None, b"-_.").lower()
                 assert seen.setdefault(key, task) == task, name
+
+
+def test_conditions_may_name_every_task() -> None:
+    assert set(require_declared("run.task").words) == set(rule_files.table("projects"))
 
 
 def test_every_task_says_which_regimes_it_has_and_what_its_samples_are() -> None:

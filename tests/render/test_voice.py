@@ -42,10 +42,10 @@ def test_the_release_that_mends_it_is_named(case: str, lang: Lang, said: str) ->
     assert said.replace(" ", "") in one_line(render(diagnosed(case), lang, View())).replace(" ", "")
 
 
-def test_a_condition_stands_behind_its_step() -> None:
+def test_where_nobody_knows_whether_it_trains_the_first_step_holds_for_both() -> None:
     diagnosis = explain(BARE)
-    assert "1. Reduce the micro batch and accumulate more gradients (if it trains): same" in one_line(render(diagnosis, "en", View()))
-    assert "用梯度累积补足（如果是训练）：" in render(diagnosis, "zh", View())
+    assert "1. Take a smaller batch: fewer rows, images or requests at a time: same results" in one_line(render(diagnosis, "en", View()))
+    assert "减小批大小：每次处理更少的样本、图像或请求：" in render(diagnosis, "zh", View())
 
 
 @for_each("lang", ["en", "zh"])

@@ -92,7 +92,7 @@ def sharding(book: FactBook, role: Role) -> Sharding:
     if scheme in ("single", "ddp") and (over := _spread_over(book)) is not None:
         return Sharding("single", 1, 1, pipeline=over) if over else Sharding("single", None, 1, unknown=("hardware.count",))
     if unsaid := _missing_fact(book, scheme, cards):
-        least = "zero3" if unsaid.startswith("zero.") else "fsdp"
+        least: Scheme = "zero3" if unsaid.startswith("zero.") else "fsdp"
         return Sharding(least, None, cards or 1, tensor, pipeline, context=context, expert=expert, unknown=(unsaid,))
     ranks = None if cards is None else max(1, cards // (tensor * pipeline))
     if scheme in ("single", "ddp") and ranks is None:

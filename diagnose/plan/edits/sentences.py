@@ -28,7 +28,7 @@ def fill_facts(text: Text, job: Job, **values: object) -> Text:
 def title_of(rule: Rule, job: Job) -> Text:
     """The rule's title with its caveats, unless a caveat is known not to apply."""
     task = job.book.word("run.task")
-    title = fill_facts(rule.tasks[task][0] if task in rule.tasks else rule.title, job)
+    title = fill_facts(rule.tasks[task][0] if task is not None and task in rule.tasks else rule.title, job)
     for caveat in rule.caveats:
         if job.true(caveat.all) is not False:
             title = phrase("plan.caveat", title=title, caveat=fill_facts(caveat.reason, job))

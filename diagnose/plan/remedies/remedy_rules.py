@@ -99,7 +99,7 @@ class Rule:
     def words(self, book: FactBook) -> Text | None:
         """What to do by hand, as the program or trainer of this job calls it."""
         task = book.word("run.task")
-        if task in self.tasks:
+        if task is not None and task in self.tasks:
             return self.tasks[task][1]
         facts = ("run.program", "train.framework", "log.family") if self.programs else ()
         names = [book.word(name) for name in facts]
