@@ -342,3 +342,9 @@ def test_hostile_dumps_take_bounded_time(piece: str) -> None:
     """A quarter of a megabyte of beginnings without an end is given up soon."""
     with within(10):
         settings(piece * (250_000 // len(piece)))
+
+
+def test_a_line_of_escaped_quotes_is_cheap() -> None:
+    """A log kept as JSON has them by the thousand: none begins a text in quotes, so that none is searched for its end."""
+    with within(2):
+        settings("Namespace(" + "\\'" * 60_000)

@@ -31,7 +31,8 @@ WIDEST = 128 << 10  # bytes of one line of a dump, characters of one dump
 MOST = 4  # dumps that begin with the same words
 PATIENCE = 60  # lines of others that may stand between two rows
 
-_QUOTED = r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
+#: An escaped character, or a text in quotes. An escaped quote begins no text: else a line of them alone is searched to its end from each.
+_QUOTED = r"\\.|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""
 _ROW = r"\s{1,12}(?:[A-Za-z_][\w.-]{0,80} ?\.{2,} ?|[A-Za-z_]\w{28,80}  )\S"  # a long key leaves no room for dots
 #: What GPT-NeoX prints behind a value: where it is from.
 _ORIGIN = lazy_compile(r"\.{2,}(?:default|updated)\s*$")
