@@ -10,7 +10,7 @@ from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.pricing import fit
-from diagnose.units import Size, show
+from diagnose.units import Size, is_in_small_unit, show
 
 #: A request that exceeds what is free by so small a part of it is said as a difference.
 CLOSE = 0.01
@@ -115,11 +115,10 @@ def free_clause(event: Event) -> Text:
 
 
 def readable_size(size: Size | None) -> Text:
-    """A size as printed; a number of bytes also in binary units."""
+    """A size as printed; many of a small unit also in larger ones."""
     if size is None:
         return same("")
-    in_bytes = size.text.endswith(" bytes") and size.bytes >= 1 << 20
-    return phrase("headline.in_bytes", size=show(size.bytes), printed=size.text) if in_bytes else same(str(size))
+    return phrase("headline.in_bytes", size=show(size.bytes), printed=size.text) if is_in_small_unit(size) else same(str(size))
 
 
 def host_request_clause(event: Event, attributions: Sequence[Attribution]) -> Text:

@@ -17,6 +17,9 @@ BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 #: Bytes; a larger printed size is an unsigned underflow or stands for "not available".
 IMPOSSIBLE = 2**50
 
+#: Digits of as many MiB as nobody reads as a size: 100 GiB and more.
+MANY_MIB = 6
+
 #: Digits of the longest number that is read: Python converts no more than 4,300, and no count, size or number of a process has as many.
 MOST_DIGITS = 40
 _RUN = re.compile(r"\d+")  # as grammars count digits
@@ -134,9 +137,17 @@ class Size:
 
 
 def size_text(size: Size) -> str:
-    """Format a size for a sentence: as printed, but converted where the text has a decimal unit name for a binary unit, or many KiB."""
-    needs_conversion = size.text.endswith((" KB", " MB", " GB", " TB")) or (size.text.endswith(" KiB") and size.bytes >= SCALE["MiB"])
-    return show(size.bytes) if needs_conversion else str(size)
+    """Format a size for a sentence: as printed, but converted where the text has a decimal unit name for a binary unit, or many of a
+    small one."""
+    return show(size.bytes) if size.text.endswith((" KB", " MB", " GB", " TB")) or is_in_small_unit(size) else str(size)
+
+
+def is_in_small_unit(size: Size) -> bool:
+    """Whether it is printed as so many bytes, KiB or MiB that nobody sees how much it is: `184549376B`, `204800.00 MiB`."""
+    printed = re.fullmatch(r"([\d,]+)(?:\.\d+)? ?(bytes|B|KiB|MiB)", size.text)
+    if printed is None:
+        return False
+    return size.bytes >= SCALE["MiB"] and (printed[2] != "MiB" or len(printed[1]) >= MANY_MIB)
 
 
 def show(count: int) -> str:

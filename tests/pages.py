@@ -162,7 +162,7 @@ def answer(log: str | Path, configs: list[Path]) -> Answer:
     settings = config_reader.read([as_config(source) for source in sources], reading, FactBook(reading.facts))
     knobs: dict[str, set[str]] = {}
     for fact in settings.facts:
-        if fact.origin == "config":
+        if fact.origin == "config" and not fact.name.startswith("code."):  # a place in a script; of a page it is one in the log
             knobs.setdefault(fact.name, set()).add(repr(fact.value))
     return Answer(None if event is None else _of(event), knobs)
 

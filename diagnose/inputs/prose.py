@@ -37,6 +37,7 @@ NODE = 8  # cards of a machine; where more are named beside machines, they are t
 _PRINTED = re.compile(
     r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^(?: {4}|\t)(?!\s{0,8}[-*•\d])"
     r"|^\s{0,8}(?:File \"|at 0x|[\[{}+<@]|-\w|\$ |>>>|#!|#SBATCH)|%\||\\\s{0,4}$"
+    r"|^\s{0,8}(?:\([\w.-]{1,40}\) ?)?(?:[\w.-]{1,64}@[\w.-]{1,64}:\S{0,200}[$#%] |(?:PS )?[A-Z]:\\[^>\n]{0,200}>)"  # a prompt
     r"|^\s{0,8}[\w.]{1,60}(?:Error|Exception|Warning)\b"
     r"|Tried to allocate|by PyTorch|but unallocated|(?:try setting|and|^) PYTORCH_\w{0,12}ALLOC_CONF"
     r"|memory in use\b|to avoid\s{0,3}$|^\s{0,4}fragmentation\b"

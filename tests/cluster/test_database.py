@@ -200,6 +200,13 @@ def test_a_value_beyond_its_column_is_stored_as_the_nearest(store: Store) -> Non
     assert one(store, "select requested, gpu, line, source from events") == ((1 << 63) - 1, 1 - (1 << 31), None, "a?b")
 
 
+def test_an_integer_of_more_than_128_bits_costs_nothing(store: Store) -> None:
+    long = result("long")
+    long.job.about = replace(long.job.about, elapsed=10**42)
+    assert store.add([result("good"), long]) == []
+    assert one(store, "select elapsed from jobs where job = 'long'") == (1e42,)
+
+
 def test_a_clock_that_jumps_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is ordered by the time of day: runs are numbered, jobs are compared by what they hold."""
     top, path = lay(tmp_path / "jobs", 6), tmp_path / "t.duckdb"

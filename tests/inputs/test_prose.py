@@ -73,6 +73,13 @@ def test_keywords_are_read_as_they_are_meant(slip: str) -> None:
 # -- rules/prose.yaml
 
 
+@pytest.mark.parametrize(
+    "line", ["ann@gpu-07:~/run$ torchrun train.py", "(env) ann@gpu-07:/x# python train.py", r"PS C:\\x> train", r"C:\\x>train"]
+)
+def test_a_line_behind_a_prompt_is_no_sentence(line: str) -> None:
+    assert not list(prose.sentences_of(f"# Out of memory\n\nIt dies.\n{line}\n"))[2:]
+
+
 def _read(text: str) -> dict[str, Value]:
     return {fact.name: fact.value for fact in prose.facts_in(list(prose.sentences_of(text)), "page.md")}
 

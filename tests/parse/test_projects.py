@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pace import within
 
 import diagnose
 from diagnose import rule_files
@@ -38,6 +39,13 @@ def test_a_name_tells_what_the_program_does(text: str, task: str) -> None:
 )
 def test_words_and_lists_of_packages_name_no_project(text: str) -> None:
     assert projects.find(text.encode()) is None
+
+
+def test_a_list_of_projects_names_none_and_is_read_at_once() -> None:
+    names = [name for row in rule_files.table("projects").values() for name in row.get("names", ())]
+    with within(0.5):
+        assert projects.find(" ".join(names).encode()) is None
+        assert projects.find(" ".join(f"whisper{number}" for number in range(4_000)).encode()) is None
 
 
 def test_of_several_the_one_named_most_counts_and_of_equals_the_first() -> None:

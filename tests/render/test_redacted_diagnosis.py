@@ -105,11 +105,7 @@ def test_no_message_lets_one_out(platform: Platform) -> None:
     assert not [secret for secret in SECRETS.values() if secret in message.text + message.patch]
 
 
-#: A size behind a masked name is read as the model's (a weakness: the name itself is not known).
-READ_ONCE_MASKED = ("textgen-exllamav2-codellama-fp16",)
-
-
-@pytest.mark.parametrize("name", [name for name in sample([*filter(is_no_page, CASES)], 24) if name not in READ_ONCE_MASKED])
+@pytest.mark.parametrize("name", sample([*filter(is_no_page, CASES)], 24))
 def test_masking_the_inputs_changes_no_diagnosis(name: str) -> None:
     """Explaining a masked log with masked configs says the same: verdict, causes, remedies, plan. Pages are left out: below so many lines
     of secrets a script in one is read only once they are masked."""

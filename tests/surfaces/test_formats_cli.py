@@ -25,7 +25,7 @@ def test_a_page_is_written_with_the_contracts_status() -> None:
 
 
 def test_code_scanning_is_written_for_both_commands() -> None:
-    edited = {"explain": "qwen2vl_dpo.yaml", "check": "ds_z3_config.json"}  # where the first step is taken: the length, offload
+    edited = {"explain": "qwen2vl_dpo.yaml", "check": "qwen2vl_dpo.yaml"}  # where the first step is taken: the length
     for command in (("explain", "error.log", "--config"), ("check", "--config")):
         done = oomdoctor(*command, "qwen2vl_dpo.yaml", "--format", "sarif")
         results = json.loads(done.stdout)["runs"][0]["results"]

@@ -177,7 +177,11 @@ def _read_module(source: ConfigSource, blank: Input, kind: str, text: str) -> Op
     except Unreadable:
         return None
     found = kind_of_module(leaves) if kind not in framework_tables.trainers() else kind
-    return OpenDocument(source, blank, "python", found, text, tuple(leaves)) if found and leaves else None
+    if not found or not leaves:
+        return None
+    keys = {key for sign in framework_tables.signs(found).get("modules", ()) for key in sign}
+    sign = next((leaf for leaf in leaves if leaf.key in keys), None)
+    return OpenDocument(source, blank, "python", found, text, tuple(leaves), found_by=sign)
 
 
 def _engine_config(source: ConfigSource, blank: Input, text: str) -> Iterator[OpenDocument]:

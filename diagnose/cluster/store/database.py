@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -169,13 +170,17 @@ class Database:
 
 
 def storable(value: object, column_type: str) -> object:
-    """The value as a column of this type takes it: integers within its range, text that is valid Unicode without NUL."""
+    """The value as a column of this type takes it: numbers within its range, text that is valid Unicode without NUL."""
     if isinstance(value, str):
         return value if value.isascii() and "\0" not in value else value.replace("\0", "").encode(errors="replace").decode()
     if isinstance(value, list):
         return [storable(item, column_type) for item in value]
+    if not isinstance(value, (int, float)):
+        return value
+    if column_type == "DOUBLE":  # an integer of more than 128 bits is not even converted
+        return float(max(-sys.float_info.max, min(value, sys.float_info.max))) if isinstance(value, int) else value
     largest = LARGEST.get(column_type)
-    return value if largest is None or not isinstance(value, (int, float)) else int(max(-largest, min(value, largest)))
+    return value if largest is None else int(max(-largest, min(value, largest)))
 
 
 def connect(path: Path, display_path: Path | None = None) -> duckdb.DuckDBPyConnection:

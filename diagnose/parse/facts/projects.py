@@ -29,6 +29,9 @@ _WORD = lazy_compile(rb"[a-z0-9+]+")
 _RELEASE = lazy_compile(rb"[ \t]*(?:[=~<>!@]=?=?|:|[ \t]|\()[ \t]*v?\d+\.\d")
 _IMPORTED = (b"import ", b"from ")
 
+#: More names than these are a list of what exists or is installed, and say nothing of what runs.
+_MOST = 40
+
 #: How much a name weighs that stands in a path, an address or an import, beside one in running text.
 _PLACED = 3
 
@@ -42,13 +45,12 @@ class Named(NamedTuple):
 
 
 def facts(pages: Sequence[Page]) -> Iterator[Fact]:
-    """The project that the log or the page names most."""
-    for page in pages[:1]:
-        named = find(page.excerpt.raw)
-        if named is not None:
-            witness = page.witness(page.excerpt.offset + named.offset)
-            yield Fact("run.project", named.name, "log", witness)
-            yield Fact("run.task", named.task, "log", witness)
+    """The project that the first log or the page names most."""
+    named = find(pages[0].excerpt.raw) if pages else None
+    if named is not None:
+        witness = pages[0].witness(pages[0].excerpt.offset + named.offset)
+        yield Fact("run.project", named.name, "log", witness)
+        yield Fact("run.task", named.task, "log", witness)
 
 
 def find(raw: bytes) -> Named | None:
@@ -68,7 +70,7 @@ def _parts(length: int) -> list[tuple[int, int]]:
 
 
 def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, int]]:
-    """Name, task, offset and weight of each project that is named between two offsets."""
+    """Name, task, offset and weight of each project that is named between two offsets, unless they are too many."""
     anywhere, placed, stems = _table()
     part = raw[start:end]
     plain = part.lower().translate(None, _DROPPED)
@@ -77,7 +79,7 @@ def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, in
     for stem, task in stems.items():
         if stem in plain:
             found |= {word: task for word in words if stem in word and word not in found}
-    for word, task in found.items():
+    for word, task in found.items() if len(found) <= _MOST else ():
         spelled = b"[-_.]*".join(re.escape(bytes([letter])) for letter in word)
         for match in re.finditer(rb"(?<![A-Za-z0-9])" + spelled + rb"(?![A-Za-z0-9])", part, re.IGNORECASE):
             first, last = start + match.start(), start + match.end()

@@ -44,6 +44,8 @@ from diagnose.units import Size, show
 def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A remedy against a job: an Offer where it would help, Rejected with the reason where people would try it in vain, None where it has
     nothing to do with the job."""
+    if rule.tasks and job.book.word("run.task") not in rule.tasks:
+        return None
     called = rule.remedy in job.calls
     where = job.true(rule.where)
     if where is False or (not called and (where is None or not considered(rule, job))):

@@ -59,7 +59,8 @@ class Rule:
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
     and nothing is trained. `either`: the title where nobody knows whether anything is. `programs`: what to do in the words of a
     program (run.program), a trainer (train.framework) or of what printed the failure (log.family: slurm_oom) instead of `do`,
-    `other` for every known program that is not listed. `tasks`: title and what to do in the words of what such programs do (run.task).
+    `other` for every known program that is not listed. `tasks`: title and what to do in the words
+    of what such programs do (run.task); the remedy is for these alone.
     `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that
     holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the question for each.
     """
