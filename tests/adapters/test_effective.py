@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep import examples
 
-from diagnose import check, rule_files
+from diagnose import check, explain, rule_files
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource, Settings
 from diagnose.adapters.schema import framework_tables
@@ -567,3 +567,13 @@ def test_what_follows_for_a_framework_follows_for_those_that_extend_it(framework
     book = FactBook(Fact(name, typed(name, text), "given", Witness("given")) for name, text in known.items())
     derived = {fact.name: fact.value for fact in derive_quantities(book)}
     assert derived["rollout.sequences"] == (24 if of_trl else 35)
+
+
+def test_details_of_adapters_beside_a_choice_of_all_weights_are_left_over() -> None:
+    """Whoever writes `finetuning_type: full` means it, whatever a template leaves below; who only sets a rank meant adapters."""
+    log = "torch.cuda.OutOfMemoryError: CUDA out of memory."
+    chosen = "model_name_or_path: Qwen/Qwen1.5-14B-Chat\nstage: sft\nfinetuning_type: full\nlora_rank: 8\ntemplate: qwen\n"
+    meant = "base_model: Qwen/Qwen1.5-14B-Chat\nmicro_batch_size: 1\nsequence_len: 512\nlora_r: 8\n"
+    for text, blamed in ((chosen, False), (meant, True)):
+        found = explain([log], configs=[ConfigSource("train.yaml", text.encode())])
+        assert ("config_not_effective" in [cause.cause for cause in found.judgement.causes]) == blamed

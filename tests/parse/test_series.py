@@ -53,6 +53,23 @@ LINES = {
 }  # fmt: skip
 
 
+@for_each(
+    "figures, bars, grows",
+    [
+        ((7782, 15744, 23910), ("2400/5200", "4800/5200"), True),
+        ((7782, 15744, 15800), ("2400/5200", "4800/5200"), False),  # it levels off
+        ((7782, 8100, 8400), ("2400/5200", "4800/5200"), False),  # a ripple
+        ((7782, 15744, 23910), ("", ""), False),  # nobody says at which steps
+    ],
+)
+def test_few_tables_show_growth_only_in_proportion_to_their_steps(figures: tuple[int, ...], bars: tuple[str, ...], grows: bool) -> None:
+    """Whoever looks at nvidia-smi three times in a day has seen a leak, if both halves of the day took as much."""
+    tables = [f"index, memory.used [MiB], memory.total [MiB]\n0, {used} MiB, 24576 MiB" for used in figures]
+    between = [f"Epoch 0:  46%|##        | {bar} [56:00<65:19, 1.40s/it]" if bar else "" for bar in bars]
+    said = book(tables[0], between[0], tables[1], between[1], tables[2])
+    assert (said.switch("log.memory_grows") is True) == grows
+
+
 def test_a_single_print_is_a_fact_and_no_course() -> None:
     """Megatron prints its memory once, after the first iteration."""
     line = "[Rank 0] (after 1 iterations) memory (MB) | allocated: 41210.55 | max allocated: 63882.10 | reserved: 66510.00\n"

@@ -127,6 +127,9 @@ def _fact(name: str, value: Value, formula: str) -> Fact:
 #: Knobs that people set to save memory.
 SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.", "eval.", "data.image", "alloc.", "parallel.")
 
+#: Details of a method, and the knob that chooses it: where that is set to another one, they are left over and nobody meant them.
+DETAILS_OF = {"lora.": "train.finetuning"}
+
 
 def missed_savings(book: FactBook) -> list[Fact]:
     """The first key without effect that was meant to set a memory-saving knob: an unread key, else an ineffective one."""
@@ -140,7 +143,7 @@ def missed_savings(book: FactBook) -> list[Fact]:
     for knob in sorted(book.all("config.wanted_knob"), key=lambda knob: _position(knob) in in_force):
         place = _position(knob)
         key = keys.get(place)  # a key without a knob has no partner
-        if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING):
+        if key is not None and isinstance(knob.value, str) and knob.value.startswith(SAVING) and not _is_left_over(knob.value, book):
             key_fact = f"{key.value} was meant as {knob.value}"
             return [
                 derived_fact("config.missed_memory", True, key_fact),
@@ -152,6 +155,11 @@ def missed_savings(book: FactBook) -> list[Fact]:
                 derived_fact("config.missed_other", other_value.get(place) is True, key_fact),
             ]
     return [derived_fact("config.missed_memory", False, "no unread key names a knob that saves memory")]
+
+
+def _is_left_over(knob: str, book: FactBook) -> bool:
+    chosen = (book.fact(chooser) for details, chooser in DETAILS_OF.items() if knob.startswith(details))
+    return any(fact is not None and fact.origin in ("config", "given") for fact in chosen)
 
 
 def _position(fact: Fact) -> tuple[str, int, int]:

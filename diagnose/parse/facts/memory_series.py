@@ -15,7 +15,7 @@ from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.facts import memory_points
 from diagnose.parse.facts.memory_points import HOST, MOST, Point
-from diagnose.parse.facts.memory_trend import FEWEST, Trend, classify_trend, falls_at_marks, growth_at_marks
+from diagnose.parse.facts.memory_trend import FEW, FEWEST, Trend, classify_trend, falls_at_marks, growth_at_marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -124,16 +124,16 @@ def _facts(series: Series, pages: Sequence[Page]) -> Iterator[Fact]:
         yield Fact(names["last"], points[-1].size, "log", last)
         highest = max(points, key=lambda point: point.size.bytes)
         yield Fact(names["highest"], highest.size, "log", highest.witness)
-    if len(points) >= FEWEST:
+    if len(points) >= FEW:
         yield from _course(names, series, points)
 
 
 def _course(names: Mapping[str, str], series: Series, points: Sequence[Point]) -> Iterator[Fact]:
     """The trend as facts, with growth per step or the jump, and with what it goes together."""
     sizes = _used(series.measure, points)
-    shape = classify_trend(sizes)
-    steps = _steps(points) if shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else
-    if steps is not None and shape.word == "linear_growth":
+    shape, few = classify_trend(sizes), len(points) < FEWEST
+    steps = _steps(points) if few or shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else
+    if steps is not None and (few or shape.word == "linear_growth"):
         shape = classify_trend(sizes, steps)
     last = points[-1].witness
     yield Fact(names["trend"], None if shape.word == "unknown" else shape.word, "log", last)
@@ -208,7 +208,8 @@ def read_series(
             return Series(measure, points)
         if points and short_series is None and _is_of_program(row):
             short_series = Series(measure, points)
-    if not host and (points := _points_of_process(_points_of_tables(pages, begin, end), gpu)) and len(points) >= FEWEST:
+    points = [] if host else _points_of_process(_points_of_tables(pages, begin, end), gpu)
+    if len(points) >= FEWEST or (len(points) >= FEW and _steps(points) is not None):
         return Series("device", points)
     return short_series
 

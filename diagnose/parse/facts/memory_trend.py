@@ -11,8 +11,8 @@ from diagnose.units import Size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Fewer prints than this show no course.
-FEWEST = 5
+#: Fewer prints than this show no course, but for so few that grow in proportion to the steps that they stand at.
+FEWEST, FEW = 5, 3
 #: Growth that each third of the prints must show over the one before: less is noise, or a plateau.
 _GROWTH = 1.03
 #: So little of the variation that a line leaves is none: it rises in a few prints as it would in many.
@@ -21,6 +21,8 @@ _STRAIGHT = 0.02
 _LEVEL = 0.03
 #: What stands out of a level by this share of it.
 _OUT = 0.10
+#: Few prints are in proportion where the growth per step differs by this factor at most, and all of it is such a share of the first.
+_ALIKE, _MUCH = 1.5, 0.5
 
 
 class Trend(NamedTuple):
@@ -33,10 +35,11 @@ class Trend(NamedTuple):
 
 def classify_trend(sizes: Sequence[Size], steps: Sequence[int] | None = None) -> Trend:
     """The trend of sizes in the order they were printed; `steps`: their training steps, if known."""
-    if len(sizes) < FEWEST:
-        return Trend("unknown")
     values = [float(size.bytes) for size in sizes]
-    slop = float(max(size.high - size.low for size in sizes))
+    slop = float(max((size.high - size.low for size in sizes), default=0))
+    if len(sizes) < FEWEST:
+        proportional = steps is not None and _is_proportional(values, steps)
+        return Trend("linear_growth", _slope(values, steps or (), slop)) if proportional else Trend("unknown")
     warm = _without_warm_up(values)
     if _is_flat(values, slop) or _is_flat(warm, slop):
         return Trend("flat")
@@ -78,6 +81,18 @@ def _grows(values: Sequence[float]) -> bool:
     third = len(values) // 3
     early, middle, late = _mean(values[:third]), _mean(values[third:-third]), _mean(values[-third:])
     return middle >= early * _GROWTH and late >= middle * _GROWTH
+
+
+def _is_proportional(values: Sequence[float], steps: Sequence[int]) -> bool:
+    """Whether so few prints all grow by about as much per step, and by much in all."""
+    if len(values) < FEW or any(later <= sooner for sooner, later in pairwise(steps)):
+        return False
+    rates = [change / step for change, step in zip(_differences(values), _differences(steps), strict=True)]
+    return min(rates) > 0 and max(rates) <= _ALIKE * min(rates) and values[-1] - values[0] >= _MUCH * values[0]
+
+
+def _differences(values: Sequence[float]) -> list[float]:
+    return [later - sooner for sooner, later in pairwise(values)]
 
 
 def _is_periodic(values: Sequence[float]) -> bool:

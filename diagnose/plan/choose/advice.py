@@ -139,8 +139,7 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
 
 
 def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
-    """What is shown: remedies worth a line, and the steps of the plan with what each adds there. Where steps that the ledger prices
-    are enough together, they come before what alone is enough at a higher price."""
+    """What is shown: the steps of the plan, each with what it adds there, then the other remedies worth a line."""
     steps = draft.steps if draft is not None else ()
     taken = {step.id for step in steps}
     shown = [offer for offer in offers if offer in steps or not (offer.spare or offer.id in taken or is_beside_the_point(offer, job))]
@@ -148,7 +147,7 @@ def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
     if draft is None:
         return shown
     told = in_sequence(draft, job)
-    first = [step for step in steps if step in shown and step.by_ledger] if draft.fits in ("yes", "likely") else []
+    first = [step for step in steps if step in shown]
     told |= {step.id: unsaid(told.get(step.id, step)) for step in steps if is_beside_the_point(step, job)}
     return [told.get(offer.id, offer) for offer in (*first, *(offer for offer in shown if offer not in first))]
 
