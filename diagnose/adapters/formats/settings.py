@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from diagnose.adapters.formats.config_value import name_of
+from diagnose.adapters.formats.config_value import Places, name_of
 from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
 from diagnose.scan.source import open_path, read_up_to
@@ -91,6 +91,7 @@ class Document:
     entry: str = ""
     takes: Mapping[str, bool] | None = None
     _index: EntryIndex | None = field(default=None, init=False, repr=False, compare=False)
+    _places: Places | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def index(self) -> EntryIndex:
@@ -98,6 +99,13 @@ class Document:
         if self._index is None:
             self._index = EntryIndex(self.entries)
         return self._index
+
+    @property
+    def places(self) -> Places:
+        """Lines and columns of the file that the document stands in; made once."""
+        if self._places is None:
+            self._places = Places(self.outer) if self.outer else Places(self.text, self.form)
+        return self._places
 
 
 class EntryIndex:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from diagnose.adapters.formats.config_value import LINE_BREAKS, Places
+from diagnose.adapters.formats.config_value import LINE_BREAKS
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
@@ -33,8 +33,7 @@ def key_start(document: Document, entry: Entry) -> int:
     """Offset of the key itself."""
     if not entry.line:
         return max(0, document.text.rfind(last_name(entry.key), 0, entry.start))
-    places = Places(document.outer) if document.outer else Places(document.text, document.form)
-    return places.offset(entry.line, entry.column) - document.shift
+    return document.places.offset(entry.line, entry.column) - document.shift
 
 
 def newline(text: str) -> str:
