@@ -73,6 +73,7 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
         if regime in IDLE and "rollout.engine" not in book and engine in require_declared("rollout.engine").words:
             yield Fact("rollout.engine", engine, "derived", program.witness)
     yield from _sees(program, regime, book)
+    yield from _takes(regime, book)
     if book.switch("train.enabled") is None and (regime in LEARNING or regime in IDLE):
         yield derived_fact("train.enabled", regime in LEARNING, f"run.regime = {regime}")
     role = {"serve": "engine", "train": "train"}.get(regime)
@@ -95,6 +96,16 @@ def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
     size = next((fact for name in pixels["shown_by"] if (fact := book.fact(name)) is not None and fact.value is not None), None)
     if size is not None and regime not in pixels["not_in"] and all(book.value(name) is None for name in pixels["unless"]):
         yield Fact("run.sees", "pixels", "derived", size.witness)
+
+
+def _takes(regime: str, book: FactBook) -> Iterator[Fact]:
+    """The fact `run.takes`: one item at a time (where the program only runs), or a whole graph, and no batch that anything speaks of."""
+    task = book.fact("run.task")
+    takes = rule_files.table("projects")[task.value].get("takes") if task is not None else None
+    if task is None or takes is None or (takes == "one" and regime not in IDLE):
+        return
+    batch = max((book.count(name) or 1 for name in ("infer.batch_size", "train.micro_batch_size")), default=1)
+    yield Fact("run.takes", "batch" if batch > 1 else takes, "derived", task.witness)
 
 
 def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Fact | None:

@@ -640,6 +640,7 @@ class Projects(Row):
 
     does: list[str]
     sees: str = ""
+    takes: Literal["", "one", "whole"] = ""
     names: list[str] = []
     placed: list[str] = []
     stems: list[str] = []

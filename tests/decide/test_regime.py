@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from collected import for_each
 from workshop import book
 
 from diagnose.adapters.formats.settings import ConfigSource
@@ -72,3 +73,22 @@ def test_what_says_not_what_for_yields_to_a_purpose_that_is_as_likely() -> None:
 
 def test_before_a_run_an_unknown_regime_is_no_fact() -> None:
     assert [*regime.facts(book(), None, ())] == []
+
+
+MESSAGE = "RuntimeError: CUDA out of memory. Tried to allocate 5.71 GiB (GPU 0; 14.76 GiB total capacity; 9.12 GiB already allocated)"
+
+
+@for_each(
+    "told, takes",
+    [
+        ("$ demucs audio.mp3 -d cuda\nSeparating track audio.mp3\n", True),
+        ('$ python inference_realesrgan.py -i a.png\nFile "Real-ESRGAN/inference_realesrgan.py", line 8\n', True),
+        ('loading cora dataset\nFile "/home/me/pyGAT/train.py", line 9, in train\n    output = model(features, adj)\n', True),
+        ('File "/home/me/yolov5/train.py", line 9, in train\n', False),
+    ],
+)
+def test_who_works_on_one_thing_at_a_time_is_told_of_no_batch(told: str, takes: bool) -> None:
+    """A picture that is enlarged, a song that is taken apart, a graph that goes through whole: there is no batch to halve."""
+    outcome = explain([told + MESSAGE]).outcome
+    assert (outcome.remedies[0].id != "lower_micro_batch") == takes
+    assert ("lower_micro_batch" in [remedy.id for remedy in outcome.remedies]) != takes

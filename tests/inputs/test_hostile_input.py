@@ -124,7 +124,7 @@ LARGE = {
     + "model.train()\n",
     "args.sh": "ARGS=(\n   --tensor-model-parallel-size 2\n   --micro-batch-size 8\n"
     + "   --recompute-num-layers 1\n\n" * share(10_000)
-    + ")\ntorchrun --nproc_per_node 8 pretrain_gpt.py ${ARGS[@]} --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096\n",
+    + ")\ntorchrun --nproc_per_node 8 pretrain_gpt.py ${ARGS[@]} --num-layers 32 --hidden-size 4096 --seq-length 4096\n",
 }
 
 

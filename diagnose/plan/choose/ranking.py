@@ -19,9 +19,9 @@ AVOIDED = -1
 
 
 def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[Value] = (), helped: Collection[Value] = ()) -> list[Offer]:
-    """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what lowers the tensor that
-    failed, what names the change, and the line of it, before what only says what to do, what speaks of such programs before what
-    speaks of all.
+    """Best first, one for each word of the vocabulary: a rule that is known to apply before one that may, what names the line to change
+    or speaks of such programs before what speaks of all, then what lowers the tensor that failed, and what names the change before what
+    only says what to do.
     `doubted`: the ledger is of a configuration that is probably not what ran. `tried`: what did not help by the report's own words, which
     comes last. `helped`: what did, which comes first."""
     best: dict[str, Offer] = {}
@@ -29,10 +29,9 @@ def ranked(offers: Iterable[Offer], *, doubted: bool = False, tried: Collection[
         offers,
         key=lambda offer: (
             offer.presumed,
+            not (told(offer) or offer.rule.tasks),  # says where, or in the words of what such programs do
             not offer.relief,
             not offer.changes,
-            bool(offer.changes) and not told(offer),
-            not offer.rule.tasks,  # in the words of what such programs do
             place(offer, doubted),
         ),
     ):
