@@ -99,13 +99,14 @@ def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
 
 
 def _takes(regime: str, book: FactBook) -> Iterator[Fact]:
-    """The fact `run.takes`: one item at a time (where the program only runs), or a whole graph, and no batch that anything speaks of."""
+    """The fact `run.takes`: one item at a time (where such programs only run), or a whole graph, and no batch that anything speaks of."""
     task = book.fact("run.task")
-    takes = rule_files.table("projects")[task.value].get("takes") if task is not None else None
-    if task is None or takes is None or (takes == "one" and regime not in IDLE):
+    row = rule_files.table("projects")[task.value] if task is not None else {}
+    learns = regime in LEARNING or (regime == "unknown" and "train" in row.get("does", ()))
+    if task is None or "takes" not in row or (row["takes"] == "one" and learns):
         return
     batch = max((book.count(name) or 1 for name in ("infer.batch_size", "train.micro_batch_size")), default=1)
-    yield Fact("run.takes", "batch" if batch > 1 else takes, "derived", task.witness)
+    yield Fact("run.takes", "batch" if batch > 1 else row["takes"], "derived", task.witness)
 
 
 def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Fact | None:

@@ -81,7 +81,7 @@ MESSAGE = "RuntimeError: CUDA out of memory. Tried to allocate 5.71 GiB (GPU 0; 
 @for_each(
     "told, takes",
     [
-        ("$ demucs audio.mp3 -d cuda\nSeparating track audio.mp3\n", True),
+        ("$ demucs audio.mp3 -d cuda\n" + FRAME.format(file="/x/demucs/separate.py", function="main"), True),
         ('$ python inference_realesrgan.py -i a.png\nFile "Real-ESRGAN/inference_realesrgan.py", line 8\n', True),
         ('loading cora dataset\nFile "/home/me/pyGAT/train.py", line 9, in train\n    output = model(features, adj)\n', True),
         ('File "/home/me/yolov5/train.py", line 9, in train\n', False),
