@@ -766,6 +766,7 @@ class LogLine(Row):
     decimal: bool = False
     hint: bool = False
     before: bool = False
+    below: bool = False
     after: str = ""
     also: dict[str, Scalar] = {}
     beside: str = ""

@@ -13,6 +13,15 @@ from diagnose.units import Size, Version, not_negative
 #: What torch asks the driver for where less than half of it is wanted: a card with less than that is full.
 SEGMENT = 20 << 20
 
+#: How many tokens a prefill may have, as the log or the settings say, in the order in which they are tried.
+PREFILLS = ("rollout.prefill_tokens", "rollout.prompt_len", "log.requested_tokens", "log.long_sample", "rollout.max_model_len")
+
+#: Scores that a failure is told by; the heads that one card may have; the part of one head's that a printed figure may leave open.
+LARGE_SCORES, HEADS, AMBIGUOUS = 1 << 30, range(2, 129), 0.1
+
+#: Tokens of llama.cpp's micro batch where none are set (n_ubatch; common/common.h).
+MICRO_BATCH = 512
+
 
 def facts_of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
@@ -49,7 +58,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     filled = failure_moment.memory_to_explain(book)
     if family and filled is not None:
         message_facts.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
-    return [*message_facts, *_process_facts(book), *_growth(book), *_layers(book)]
+    return [*message_facts, *_process_facts(book), *_growth(book), *_layers(book), *_context(book), *_scores(book)]
 
 
 def _torch_memory(book: FactBook) -> Size | None:
@@ -103,6 +112,39 @@ def _layers(book: FactBook) -> list[Fact]:
         return []
     fitting = int(layers * 0.95 * free.bytes / buffer.bytes)
     return [derived_fact("rollout.fitting_layers", fitting, "layers * 95% of free / requested")] if fitting < layers else []
+
+
+def _context(book: FactBook) -> list[Fact]:
+    """The context that llama.cpp sets up: the sequences that share it, and what one head's scores of a micro batch take where no flash
+    attention runs (a micro batch is 512 tokens unless set, and never more than the context)."""
+    cells, of_sequence = book.count("log.context_cells"), book.count("log.context_per_sequence")
+    if not cells or book.word("rollout.engine") != "llamacpp":
+        return []
+    slots = cells // of_sequence if of_sequence else book.count("log.sequences")
+    rows = min(book.count("rollout.prefill_tokens") or MICRO_BATCH, cells)
+    context_facts = [derived_fact("rollout.scores_of_a_head", Size.exactly(4 * rows * cells), "4 bytes * n_ubatch * n_ctx")]
+    if "rollout.max_model_len" not in book:
+        context_facts.append(derived_fact("rollout.max_model_len", of_sequence or cells // (slots or 1), "n_ctx of one sequence"))
+    return [*context_facts, derived_fact("rollout.slots", slots, "n_ctx / n_ctx_per_seq")] if slots else context_facts
+
+
+def _scores(book: FactBook) -> list[Fact]:
+    """The tokens of one prefill where the request is their scores for a whole number of heads: n * n * heads * 4 bytes (or 2, which looks
+    like half as many heads). Only a figure precise enough to tell neighbouring numbers of heads apart, and of scores that are large."""
+    request = book.size("log.requested")
+    if request is None or request.bytes < LARGE_SCORES or not families.of(book.word("log.family")).memory:
+        return []
+    for name in PREFILLS:
+        tokens = book.count(name)
+        if not tokens:
+            continue
+        of_head = 4 * tokens * tokens
+        heads = round(request.bytes / of_head)
+        is_precise = request.high - request.low <= of_head * AMBIGUOUS
+        if heads in HEADS and is_precise and request.low <= heads * of_head <= request.high:
+            scores = derived_fact("log.scores_tokens", tokens, f"request = {heads} heads * {tokens:,}^2 * 4 bytes")
+            return [scores, derived_fact("log.scores_heads", heads, scores.witness.key or "request / (tokens^2 * 4 bytes)")]
+    return []
 
 
 def _growth(book: FactBook) -> list[Fact]:

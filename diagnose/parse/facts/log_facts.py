@@ -14,7 +14,7 @@ from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.facts import echoed_commands, settings_dumps
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
-from diagnose.parse.text.lines import REACH
+from diagnose.parse.text.lines import REACH, lines_below
 from diagnose.units import Size, Version
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         pick: str
         follows: str
         after: str
+        below: bool
         unit: str
         decimal: bool
         beside: str
@@ -218,6 +219,8 @@ def _said(row: LineRow, place: Place) -> Iterator[Fact]:
     text = line_start if row.get("before") else line_rest[len(row["says"]) :]
     if place.is_cut and not row.get("before"):
         text = _LAST_WORD.sub("", text)
+    if row.get("below"):
+        text = next((below for _, below in lines_below(place.page, place.page.index(place.offset), 1)), "")
     if "after" in row:
         text = text.partition(row["after"])[2]
     pairs: list[tuple[str, Value]] = [(row["fact"], row["value"])] if "fact" in row else []

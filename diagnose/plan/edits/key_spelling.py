@@ -150,7 +150,8 @@ def spelled_key(document: Document, key: str) -> str:
         return key
     options = [name.lstrip("-") for name in keys if name.startswith("-")]
     underscored, dashed = sum("_" in name for name in options), sum("-" in name for name in options)
-    uses_dashes = dashed > underscored or (not underscored and table.serves)  # inference engines take only dashes
+    is_dashed = key.replace("_", "-") in table.known  # its program prints that spelling itself
+    uses_dashes = dashed > underscored or (table.serves and (is_dashed or not underscored))  # inference engines take only dashes
     return f"--{key.replace('_', '-') if uses_dashes else key}"
 
 

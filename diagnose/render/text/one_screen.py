@@ -77,7 +77,7 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     """Write the answer; unless --top asks for more, leave parts out until it fits the screen. The table of `check` is never cut."""
-    lines = LITTLE if diagnosis.outcome.usual else LINES
+    lines = LITTLE + options_of_others(diagnosis, view) if diagnosis.outcome.usual else LINES
     lines_above, room = [*page.lines], lines if page.width >= COLUMNS else lines * COLUMNS // page.width
     limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
     for count in range(limit + 1):
@@ -85,6 +85,14 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
         write(Screen(page, diagnosis, lang, view, frozenset(OMISSIONS[:count])))
         if len(page.lines) <= room:
             break
+
+
+def options_of_others(diagnosis: Diagnosis, view: View) -> int:
+    """How many of the remedies shown behind the first step have an option or a key to name: an answer names it, at a line each."""
+    plan = diagnosis.outcome.plan
+    steps = plan.steps if plan is not None else ()
+    others = [remedy for remedy in diagnosis.outcome.remedies if remedy.id not in steps][: max(view.top - len(steps), 0)]
+    return sum(remedy.command is not None or bool(remedy.edits) for remedy in others)
 
 
 def write(screen: Screen) -> None:

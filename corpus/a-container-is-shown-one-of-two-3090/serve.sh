@@ -1,0 +1,1 @@
+ramalama serve deepseek-r1:70b
