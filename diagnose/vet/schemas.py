@@ -763,6 +763,7 @@ class LogLine(Row):
     unit: str = ""
     sum: bool = False
     decimal: bool = False
+    rounded: bool = False
     hint: bool = False
     before: bool = False
     after: str = ""
@@ -1092,6 +1093,7 @@ class Clause(Row):
 class FailureClause(Clause):
     family: str
     general: bool = False
+    with_: str = Field("", alias="with")
 
 
 class PhaseClause(Clause):
@@ -1110,7 +1112,7 @@ class TriedClause(Clause):
 
 
 class FactClause(Row):
-    take: Literal["cards", "capacity", "count", "number", "ratio", "size", "model", "word", "value", "release"]
+    take: Literal["cards", "capacity", "count", "number", "ratio", "series", "size", "model", "word", "value", "release"]
     says: str
     fact: str = ""
     label: str = ""
@@ -1192,6 +1194,12 @@ class Code(Row):
     lacks: list[str] = Field(min_length=3)
 
 
+class ProseSeries(Row):
+    of: str
+    fails: str
+    with_: dict[str, str] = Field(alias="with")
+
+
 class ProseSettings(Row):
     says: str
     names: dict[str, list[str]]
@@ -1219,6 +1227,8 @@ class Prose(Row):
     facts: list[FactClause]
     settings: ProseSettings
     compared: list[str]
+    smallest: dict[str, int]
+    series: ProseSeries
     trains: list[str]
     learns: str
     whose: dict[str, str]
