@@ -820,6 +820,7 @@ def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, V
 _REPLACED = re.compile(
     r" ?(?:(?:->|→|=>) ?"
     r"|,? (?:(?:and|then|I|we|it) ){0,3}(?:went|goes|came|got|lowered|reduced|cut|brought)(?: it| that)?(?: all the way)? (?:down )?to "
+    r"|(?:, |/)(?=\d{1,4}(?:(?:, |/)\d{1,4}){0,6}(?:[:;.)]|$| (?:all|always|each|both|every)\b))"
     r"|、\s?|，?\s?(?:最后|一路|一直|后来|又){0,2}(?:改|降|减|调)[成为到至]\s?"
     r"|(?:,? then(?: to)?|(?:down )?to|[改降减]到) ?(?P<noun>[A-Za-z]{2,9}) ?(?:size )?|,? then(?: to)? )"
     r"(?P<value>\d{1,7}(?:\.\d{1,3})?)(?!\w|\.\d)(?! ?(?:gpus?|cards?|epochs?|steps?|workers?|nodes?|hours?|[张块]?卡)\b)"
@@ -913,7 +914,7 @@ def _series(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str
 
 def _figures(row: str) -> Iterator[tuple[str, str]]:
     """The figures of a row with their units; what stands behind a slash is what the card has."""
-    for part in re.split(r"-{1,2}>|=>|[→⇒➜]|then|,(?!\d{3})|，|到", row):
+    for part in re.split(r"-{1,2}>|=>|[→⇒➜]|then|later|,(?!\d{3})|，|到", row):
         if (figure := _FIGURE.search(part)) is not None and figure[1].replace(",", "").count(".") <= 1:
             yield figure[1], figure[2] or ""
 
