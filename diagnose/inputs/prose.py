@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -74,6 +74,7 @@ _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$|(?:Why|How|What|When|I|My|I
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
 _BUT = r"\b(?:but|however|while(?! \w{2,12}ing\b)|whereas|although)\b|但是?|不过|可是|而(?![且已是])"
 _ASIDE = re.compile(r"[，；;（）()]|(?=\binstead of\b)|,(?=\s|[A-Za-z])|\s[-–—]\s|" + _BUT)
+_ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⇒|➜")
 _CONTRAST = re.compile(r"[;；]|" + _BUT)
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
 #: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
@@ -355,14 +356,16 @@ def _reports(text: str) -> Mapping[str, Any] | None:
 
 @lru_cache(maxsize=1024)
 def _speaks_of_failure(text: str) -> bool:
-    return any(_pattern(rule["says"]).search(text) for rule in _table()["failure"])
+    return any(
+        _pattern(rule["says"]).search(text) for rule in _table()["failure"] if "with" not in rule or _pattern(rule["with"]).search(text)
+    )
 
 
 def _mentions(clause: str, sentence: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     """The failures of memory that a clause speaks of, with the word by which it means the opposite ("" for one that it reports)."""
     for rule in _table()["failure"]:
         match = _pattern(rule["says"]).search(clause)
-        if match is not None:
+        if match is not None and ("with" not in rule or _pattern(rule["with"]).search(sentence)):
             yield rule, _opposite(clause[: match.start()], clause[match.end() :], sentence)
 
 
@@ -379,7 +382,10 @@ def _opposite(before: str, behind: str, sentence: str) -> str:
 
 
 def says_phase(text: str) -> str:
-    """The phase in which it failed by a sentence's words; "" where they name none."""
+    """The phase in which it failed by a sentence's words; "" where they name none. Of what comes one after the other, only where it fails
+    counts: `load 3G --> train OOM`."""
+    if _ARROW.search(text):
+        text = next((part for part in _ARROW.split(text) if _speaks_of_failure(part)), text)
     return next((str(rule["phase"]) for rule in _table()["when"] if _pattern(rule["says"]).search(text)), "")
 
 
@@ -430,6 +436,7 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     if "hardware.gpu" in claims:  # a card's name says its memory
         claims.pop("hardware.capacity", None)
     for name, stated in claims.items():
+        stated = _of_several(name, stated)
         weight = max(claim.weight for claim in stated)
         best = dict.fromkeys(claim.value for claim in stated if claim.weight == weight)
         values = {value for value in dict.fromkeys(claim.value for claim in stated) if all(_agree(value, other) for other in best)}
@@ -440,6 +447,19 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             if (name, longest.value) == ("hardware.count", 1):
                 facts.append(facts[-1]._replace(name="parallel.world"))
     return facts
+
+
+def _of_several(name: str, stated: list[_Claim]) -> list[_Claim]:
+    """The claims that count where values differ: of what people lower until nothing is left the smallest, wherever it stands; of the
+    weightiest counts of cards the smallest, unless one of them is a single card, which is another run."""
+    if name not in _table()["smallest"]:
+        return stated
+    least = _table()["smallest"][name]
+    weight = max(claim.weight for claim in stated)
+    held = [claim for claim in stated if claim.weight == weight] if least else stated
+    numbers = {claim.value for claim in held if isinstance(claim.value, int)}
+    smallest = min(numbers, default=0)
+    return [claim for claim in held if claim.value == smallest] if len(numbers) > 1 and smallest > least else stated
 
 
 def _outcome(following: Sentence | None) -> str:
@@ -574,7 +594,7 @@ def _claims(sentence: Sentence, generates: bool) -> Iterator[_Claim]:
 
 #: A number in figures or in words, and the facts that need one.
 _NUMBER = re.compile(r"\d|\b(?:one|two|three|four|six|eight|sixteen|thirty|single|dual)\b|[单一两双二三四六八十]", re.IGNORECASE)
-_NUMBERS = ("capacity", "count", "number", "ratio", "size", "release")
+_NUMBERS = ("capacity", "series", "count", "number", "ratio", "size", "release")
 
 
 @lru_cache(maxsize=1024)  # pages repeat themselves
@@ -798,8 +818,12 @@ def _counts(_: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, V
 
 #: How the value that took a value's place follows it: `0.8 -> 0.7`, `bs 8 to bs 1`.
 _REPLACED = re.compile(
-    r" ?(?:(?:->|→|=>) ?|(?:,? then(?: to)?|(?:down )?to|[改降减]到) ?(?P<noun>[A-Za-z]{2,9}) ?(?:size )?)"
-    r"(?P<value>\d{1,7}(?:\.\d{1,3})?)(?![\w.])"
+    r" ?(?:(?:->|→|=>) ?"
+    r"|,? (?:(?:and|then|I|we|it) ){0,3}(?:went|goes|came|got|lowered|reduced|cut|brought)(?: it| that)?(?: all the way)? (?:down )?to "
+    r"|(?:, |/)(?=\d{1,4}(?:(?:, |/)\d{1,4}){0,6}(?:[:;.)]|$| (?:all|always|each|both|every)\b))"
+    r"|、\s?|，?\s?(?:最后|一路|一直|后来|又){0,2}(?:改|降|减|调)[成为到至]\s?"
+    r"|(?:,? then(?: to)?|(?:down )?to|[改降减]到) ?(?P<noun>[A-Za-z]{2,9}) ?(?:size )?|,? then(?: to)? )"
+    r"(?P<value>\d{1,7}(?:\.\d{1,3})?)(?!\w|\.\d)(?! ?(?:gpus?|cards?|epochs?|steps?|workers?|nodes?|hours?|[张块]?卡)\b)"
 )
 
 
@@ -867,6 +891,34 @@ def _capacity(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[s
         yield rule["fact"], replace(size, low=size.bytes * 9 // 10)
 
 
+#: A figure of a row of figures of memory, and how much more the next one is at least.
+_WITH_UNIT = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?([GM])i?B?\b", re.ASCII)
+_FIGURE, MORE = re.compile(r"(\d[\d.,]{0,9}) ?([GM])?"), 1.03
+
+
+def _series(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
+    """What memory grows with, where a row of its figures only rises: `49,258 -> 61,558 -> 76,124 MiB`, two of them before it fails."""
+    text = match.string
+    words = _table()["series"]
+    units = re.findall(r"\d ?([GM])(?:i?B)?(?![a-z0-9])", text, re.IGNORECASE)
+    if not units or not _pattern(words["of"]).search(text):
+        return
+    found = _figures(match["series"]) if match["series"] else _WITH_UNIT.findall(match["steps"])
+    rows = [(float(figure.replace(",", "").rstrip(".") or 0), (unit or units[-1]).upper()) for figure, unit in found]
+    sizes = [figure * (1024 if unit == "G" else 1) for figure, unit in rows]
+    fails = _pattern(words["fails"]).search(match["end"] or "") is not None
+    if len(sizes) >= 3 - fails and all(later >= MORE * earlier > 0 for earlier, later in pairwise(sizes)):
+        with_what = next((value for value, says in words["with"].items() if _pattern(says).search(text)), "step")
+        yield rule["fact"], with_what
+
+
+def _figures(row: str) -> Iterator[tuple[str, str]]:
+    """The figures of a row with their units; what stands behind a slash is what the card has."""
+    for part in re.split(r"-{1,2}>|=>|[→⇒➜]|then|later|,(?!\d{3})|，|到", row):
+        if (figure := _FIGURE.search(part)) is not None and figure[1].replace(",", "").count(".") <= 1:
+            yield figure[1], figure[2] or ""
+
+
 def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
     yield rule["fact"], float(_last_value(match, match[1]))
 
@@ -894,6 +946,7 @@ _READ = {
     "release": _release,
     "value": _constant,
     "size": _bytes,
+    "series": _series,
     "ratio": _ratio,
     "model": _model,
 }

@@ -764,6 +764,7 @@ class LogLine(Row):
     unit: str = ""
     sum: bool = False
     decimal: bool = False
+    rounded: bool = False
     hint: bool = False
     before: bool = False
     below: bool = False
@@ -1094,6 +1095,7 @@ class Clause(Row):
 class FailureClause(Clause):
     family: str
     general: bool = False
+    with_: str = Field("", alias="with")
 
 
 class PhaseClause(Clause):
@@ -1112,7 +1114,7 @@ class TriedClause(Clause):
 
 
 class FactClause(Row):
-    take: Literal["cards", "capacity", "count", "number", "ratio", "size", "model", "word", "value", "release"]
+    take: Literal["cards", "capacity", "count", "number", "ratio", "series", "size", "model", "word", "value", "release"]
     says: str
     fact: str = ""
     label: str = ""
@@ -1194,6 +1196,12 @@ class Code(Row):
     lacks: list[str] = Field(min_length=3)
 
 
+class ProseSeries(Row):
+    of: str
+    fails: str
+    with_: dict[str, str] = Field(alias="with")
+
+
 class ProseSettings(Row):
     says: str
     names: dict[str, list[str]]
@@ -1221,6 +1229,8 @@ class Prose(Row):
     facts: list[FactClause]
     settings: ProseSettings
     compared: list[str]
+    smallest: dict[str, int]
+    series: ProseSeries
     trains: list[str]
     learns: str
     whose: dict[str, str]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         below: bool
         unit: str
         decimal: bool
+        rounded: bool
         beside: str
         unless: str
         rest: str
@@ -264,7 +265,7 @@ def _typed(name: str, text: str, row: LineRow) -> Value:
     if kind == "size":
         return _decimal(text) if row.get("decimal") else grammar_statements.parse_size(f"{text} {row.get('unit', '')}", binary=True)
     if kind == "count":
-        return _count(text.replace(",", ""))
+        return _count((text.partition(".")[0] if row.get("rounded") else text).replace(",", ""))
     if kind == "ratio":
         return float(text) if re.fullmatch(r"\d{1,15}(\.\d+)?", text) else None
     if kind == "version":

@@ -85,7 +85,8 @@ def _add_statement(message: Message, statement: Statement) -> None:
     match statement.kind:
         case "kernel" | "cgroup" | "killed_process":
             comm = re.search(r"\(([^()]+)\)$", words)
-            message.pid = message.killed["kernel"] = whole_number(re.findall(r"process (\d+)", words, re.IGNORECASE)[0]) or 0
+            pid = re.search(r"process (\d+)", words, re.IGNORECASE)
+            message.pid = message.killed["kernel"] = (whole_number(pid[1]) if pid else None) or 0
             message.said = comm[1] if comm else message.said
         case "constraint" if len(statement.words) > 1:
             message.pid = message.killed["kernel"] = whole_number(statement.words[1][4:]) or 0
@@ -101,6 +102,8 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.figures["process_in_use"] = Size.printed(str(numbers[-1]), "MiB")
         case "worker_killed" | "worker_bus" | "worker_gone" if len(numbers) == 1:  # of several one died, and no word which
             message.pid = message.killed["loader"] = numbers[0]
+        case "worker_killed" | "worker_bus" if not numbers:  # its number was taken out
+            message.killed["loader"] = 0
 
 
 def _requested_size(printed_size: Size | None, kind: str, words: str, numbers: Sequence[int]) -> Size | None:

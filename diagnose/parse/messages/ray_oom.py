@@ -16,7 +16,9 @@ from diagnose.units import Size, whole_number
 if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
 
-_OPENS = lazy_compile(r"running low on memory|address the out of memory issue|emory on the node|RayOutOfMemoryError|ObjectStoreFullError")
+_OPENS = lazy_compile(
+    r"running low on memory|address the out of memory issue|emory on the node|MEM\(GB\)|RayOutOfMemoryError|ObjectStoreFullError"
+)
 _GOES_ON = lazy_compile(
     r"Task was killed|Memory on the node|Ray killed this worker|Top \d+ memory users|The top \d+ memory|More than \d|PID\s+MEM"
     r"|\d+\s+[\d.]+(?:GiB|GB)?\s+\S+|Failed to put object|Object size is|In addition, up to|[\w .]{0,60}memory usage threshold|\s*$"
@@ -36,7 +38,7 @@ def read(text: str) -> Message | None:
     leading = max(
         (statement for statement in statements if statement.kind in says), key=lambda statement: says[statement.kind].weight, default=None
     )
-    if leading is None:
+    if leading is None or (leading.kind == "table" and "ray::" not in text):
         return None
     message = says[leading.kind].message(leading)
     for statement in statements:
