@@ -90,13 +90,20 @@ def fits_as_it_is(job: Job, ledgers: Sequence[Ledger]) -> bool:
 
 
 def either_way(offers: list[Offer], job: Job) -> list[Offer]:
-    """Where the first two offers help only if it turns out that something is trained: the first that helps whatever runs and wherever it
-    failed in the second place."""
+    """In an unknown regime: without what rests on cards that nobody has seen. Where the first two then help only if it turns out that
+    something is trained, the first that helps whatever runs and wherever it failed comes second, or first if it answers the same cause."""
+    if job.regime != "unknown":
+        return offers
+    offers = [offer for offer in offers if not offer.blind] or offers
+    anyhow = (offer for offer in offers if offer.leads and not gate.is_conditional(offer.rule, job))
+    second = next((offer for offer in anyhow if vocabulary.phases_of(offer.id) is None), None)
+    if second is None or second is offers[0]:
+        return offers
+    if offers[0].call is not None and second.call is not None and offers[0].call.cause is second.call.cause:
+        return [second, *(offer for offer in offers if offer is not second)]
     if len(offers) < FEW or not all(gate.is_conditional(offer.rule, job) for offer in offers[:2]):
         return offers
-    anyhow = (offer for offer in offers[2:] if offer.leads and not gate.is_conditional(offer.rule, job))
-    second = next((offer for offer in anyhow if vocabulary.phases_of(offer.id) is None), None)
-    return offers if second is None else [offers[0], second, *(offer for offer in offers[1:] if offer is not second)]
+    return [offers[0], second, *(offer for offer in offers[1:] if offer is not second)]
 
 
 def is_thin(offers: Sequence[Offer], job: Job) -> bool:
