@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diagnose import rule_files
 from diagnose.facts import Fact
@@ -31,6 +31,9 @@ _IMPORTED = (b"import ", b"from ")
 
 #: More names than these are a list of what exists or is installed, and say nothing of what runs.
 _MOST = 40
+
+#: Letters of a name of several words below which they may stand side by side by chance.
+_LONG = 10
 
 #: How much a name weighs that stands in a path, an address or an import, beside one in running text.
 _PLACED = 3
@@ -71,16 +74,18 @@ def _parts(length: int) -> list[tuple[int, int]]:
 
 def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, int]]:
     """Name, task, offset and weight of each project that is named between two offsets, unless they are too many."""
-    anywhere, placed, stems = _table()
+    anywhere, placed, stems, spaced = _table()
     part = raw[start:end]
     plain = part.lower().translate(None, _DROPPED)
     words = set(_WORD.findall(plain))
     found = {word: task for word in words if (task := anywhere.get(word) or placed.get(word))}
+    for name in (name for word in words & spaced.keys() for name in spaced[word] if name in plain):
+        found.setdefault(name.replace(b" ", b""), anywhere[name.replace(b" ", b"")])
     for stem, task in stems.items():
         if stem in plain:
             found |= {word: task for word in words if stem in word and word not in found}
     for word, task in found.items() if len(found) <= _MOST else ():
-        spelled = b"[-_.]*".join(re.escape(bytes([letter])) for letter in word)
+        spelled = b"[-_. ]*".join(re.escape(bytes([letter])) for letter in word)
         for match in re.finditer(rb"(?<![A-Za-z0-9])" + spelled + rb"(?![A-Za-z0-9])", part, re.IGNORECASE):
             first, last = start + match.start(), start + match.end()
             is_placed = raw[max(start, first - 7) : first].endswith((b"/", b"\\", *_IMPORTED)) or raw[last : last + 1] in (b"/", b"\\")
@@ -88,19 +93,35 @@ def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, in
                 yield match.group().decode(), task, first, _PLACED if is_placed else 1
 
 
-@cache
-def _table() -> tuple[Mapping[bytes, str], Mapping[bytes, str], Mapping[bytes, str]]:
+class _Table(NamedTuple):
     """Tasks by name as it is compared: of names that say it anywhere, of those that do in a path, an address or an import alone, and of
-    parts of names."""
-    kinds = rule_files.kept("parse.projects", _compiled, "projects")
-    anywhere, placed, stems = ({name: task for task, names in kind.items() for name in names.encode().split()} for kind in kinds)
-    return anywhere, placed, stems
+    parts of names; and the names of several words, with blanks between them, by their first."""
+
+    anywhere: Mapping[bytes, str]
+    placed: Mapping[bytes, str]
+    stems: Mapping[bytes, str]
+    spaced: Mapping[bytes, list[bytes]]
 
 
-def _compiled() -> list[dict[str, str]]:
-    """By where they count the names of each task as they are compared, in one text."""
+@cache
+def _table() -> _Table:
+    kept = rule_files.kept("parse.projects", _compiled, "projects")
+    anywhere, placed, stems = (
+        {name: task for task, names in kept[kind].items() for name in names.encode().split()} for kind in ("names", "placed", "stems")
+    )
+    spaced: dict[bytes, list[bytes]] = {}
+    for name in kept["spaced"].encode().split(b"\n"):
+        spaced.setdefault(name.partition(b" ")[0], []).append(name)
+    return _Table(anywhere, placed, stems, spaced)
+
+
+def _compiled() -> dict[str, Any]:
+    """By where they count the names of each task as they are compared, in one text; and those of several words as people write them."""
     rows = rule_files.table("projects").items()
-    return [{task: _compared(" ".join(row.get(kind, ()))) for task, row in rows} for kind in ("names", "placed", "stems")]
+    kinds = {kind: {task: _compared(" ".join(row.get(kind, ()))) for task, row in rows} for kind in ("names", "placed", "stems")}
+    words = (re.split("[-_]", name.lower().replace(".", "")) for _, row in rows for name in row.get("names", ()))
+    several = {" ".join(name) for name in words if len(name) > 1 and all(map(len, name)) and sum(map(len, name)) >= _LONG}
+    return {**kinds, "spaced": "\n".join(sorted(several))}
 
 
 def _compared(name: str) -> str:
