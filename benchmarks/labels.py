@@ -1,8 +1,8 @@
 """Labelled failures, for the benchmarks that count them (base_rates.py) and that hold the decision against them (judgement.py).
 
-A folder holds jobs with their labels in one of three forms: a folder per job with expected.yaml as in corpus/ (`expect.remedies`,
-`first_remedy`, `rejected`), the same with `fix` and `harmful` at its top, or a YAML file per case beside the `render.py` that makes its
-log and configs (`truth.fix`, `truth.harmful`).
+A folder holds jobs with their labels in one of two forms: a folder per job with expected.yaml as in corpus/, where `fix` and `harmful`
+say what cures and what does not (else what is expected of the answer: `expect.remedies`, `first_remedy`, `rejected`), or a YAML file per
+case beside the `render.py` that makes its log and configs (`truth.fix`, `truth.harmful`).
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def jobs(folder: Path, place: Path) -> Iterator[Job]:
             [file.parent / config for config in files.get("configs") or ()],
             options,
             tuple(filter(None, label.get("cause") or [expect.get("first_cause")])),
-            _words([expect.get("first_remedy"), *expect.get("remedies", ()), *(label.get("fix") or ())]),
-            _words([expect.get("first_remedy"), label.get("best")]),
-            _words(expect.get("rejected", ()) if "expect" in label else label.get("harmful") or ()),
+            _words(label.get("fix") or [expect.get("first_remedy"), *expect.get("remedies", ())]),
+            _words([label.get("best") or expect.get("first_remedy")]),
+            _words([*expect.get("rejected", ()), *(label.get("harmful") or ())]),
         )
         if job.helped:
             yield job

@@ -13,7 +13,7 @@ from collected import for_each
 from diagnose import rule_files
 from diagnose.adapters.config_reader import read
 from diagnose.adapters.formats.settings import ConfigSource, Document
-from diagnose.decide.expression import Comparison, Figure, names
+from diagnose.decide.expression import Choices, Comparison, Figure, names
 from diagnose.decide.verdict import Judgement
 from diagnose.facts import FactBook, Value, declared, typed
 from diagnose.parse.model.reading import Reading
@@ -92,7 +92,9 @@ def tried(name: str, lines: Sequence[Comparison]) -> list[Value]:
     """Values of a fact among which a comparison that can hold does so: those that it names, and some to either side."""
     entry = declared(name)
     assert entry is not None
-    named = [figure.text for line in lines for figure in (line.left, line.right) if isinstance(figure, Figure)]
+    sides = [side for line in lines for side in (line.left, line.right)]
+    figures = [figure for side in sides for figure in (side.parts if isinstance(side, Choices) else (side,))]
+    named = [figure.text for figure in figures if isinstance(figure, Figure)]
     texts = {
         "switch": ["enabled", "disabled"],
         "size": ["0 B", "512 MiB", "4 GiB", "1000 GiB"],

@@ -118,7 +118,7 @@ def _context(book: FactBook) -> list[Fact]:
     """The context that llama.cpp sets up: the sequences that share it, and what one head's scores of a micro batch take where no flash
     attention runs (a micro batch is 512 tokens unless set, and never more than the context)."""
     cells, of_sequence = book.count("log.context_cells"), book.count("log.context_per_sequence")
-    if not cells or book.word("rollout.engine") != "llamacpp":
+    if not cells:
         return []
     slots = cells // of_sequence if of_sequence else book.count("log.sequences")
     rows = min(book.count("rollout.prefill_tokens") or MICRO_BATCH, cells)

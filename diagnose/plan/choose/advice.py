@@ -90,18 +90,21 @@ def fits_as_it_is(job: Job, ledgers: Sequence[Ledger]) -> bool:
 
 
 def either_way(offers: list[Offer], job: Job) -> list[Offer]:
-    """In an unknown regime: without what rests on cards that nobody has seen. Where the first two then help only if it turns out that
-    something is trained, the first that helps whatever runs and wherever it failed comes second, or first if it answers the same cause."""
-    if job.regime != "unknown":
+    """In an unknown regime, where the first offer helps only if it turns out that something is trained: without what also rests on cards
+    that nobody has seen. The first that helps whatever runs and wherever it failed then comes before it, if it answers the same cause and
+    costs no hardware, else in the second place if what stands there is such a one, too."""
+    if job.regime != "unknown" or not offers or not gate.is_conditional(offers[0].rule, job):
         return offers
-    offers = [offer for offer in offers if not offer.blind] or offers
+    seen = [offer for offer in offers if not offer.blind]
+    offers = seen if len(seen) >= FEW else offers
     anyhow = (offer for offer in offers if offer.leads and not gate.is_conditional(offer.rule, job))
     second = next((offer for offer in anyhow if vocabulary.phases_of(offer.id) is None), None)
-    if second is None or second is offers[0]:
+    if second is None or not offers:
         return offers
-    if offers[0].call is not None and second.call is not None and offers[0].call.cause is second.call.cause:
+    alike = second.call is not None and offers[0].call is not None and offers[0].call.cause is second.call.cause
+    if alike and second.rule.effort != "hardware":
         return [second, *(offer for offer in offers if offer is not second)]
-    if len(offers) < FEW or not all(gate.is_conditional(offer.rule, job) for offer in offers[:2]):
+    if len(offers) < FEW or not gate.is_conditional(offers[1].rule, job):
         return offers
     return [offers[0], second, *(offer for offer in offers[1:] if offer is not second)]
 

@@ -42,8 +42,18 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
         book = job.book if regime == job.regime else job.book.changed({"run.regime": regime})
         causes = hypotheses.probabilities(book, job.judgement.causes)
         rate = cure_rates(tuple(causes.items()), regime, hypotheses.phase(book))
-        found[regime] = _of_any_sample(rate, job)
+        found[regime] = _of_any_sample(_passed_on(rate, regime), job)
     return found
+
+
+def _passed_on(rate: Mapping[str, float], regime: str) -> Mapping[str, float]:
+    """The rates; of one act with several names what programs of this regime cannot have passes its own on to what they have."""
+    passed = dict(rate)
+    for names in rule_files.table("vocabulary")["one_act"]:
+        able = [word for word in names if regime in (vocabulary.regimes_of(word) or (regime,))]
+        if able and (best := max(rate.get(word, 0.0) for word in names)):
+            passed[max(able, key=lambda word: rate.get(word, 0.0))] = best
+    return passed
 
 
 def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:

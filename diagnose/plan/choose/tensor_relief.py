@@ -124,7 +124,7 @@ def verdict(job: Job) -> Verdict | None:
     table = rule_files.table("vocabulary")
     if words and not any(reliefs.get(word) for word in table["kind_of_samples"]) and follows_samples(job.identity):
         words = (*words, table["any_sample"])
-    leads = any(not cause.also_true for cause in job.judgement.causes)
+    leads = any(cause.remedies and not cause.also_true for cause in job.judgement.causes)
     tensor, nothing = job.identity, same("")
     return Verdict(TENSOR, tensor.group, "likely", "", None, tensor.tensor, nothing, None, leads, (), words, "") if words else None
 
