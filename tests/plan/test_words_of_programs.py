@@ -54,7 +54,7 @@ def test_no_answer_has_words_of_another_program(name: str) -> None:
 
 
 #: Names that general advice may use: of CUDA, PyTorch and Python, whatever some trainer calls its settings.
-PLAIN = {"CUDA_VISIBLE_DEVICES", "local_rank", "inference_mode", "from_pretrained", "vllm_tensor_parallel_size"}
+PLAIN = {"CUDA_VISIBLE_DEVICES", "state_dict_type", "local_rank", "inference_mode", "from_pretrained", "vllm_tensor_parallel_size"}
 
 
 @for_each("name", cases_of_programs())
