@@ -48,9 +48,8 @@ def probabilities(book: FactBook, verdicts: Iterable[Verdict]) -> dict[str, floa
 
 
 def named(book: FactBook, judgement: Judgement) -> Judgement:
-    """The same where a cause leads, or calls for remedies of its own; else with the likeliest one as possible, if it is likelier than all
-    others together. What is said of a card whose content nobody knows is said of it, too. It calls for no remedy: those are weighed over
-    all causes."""
+    """The same where a cause leads, or calls for remedies of its own; else with the likeliest one as possible, where it is likely enough.
+    What is said of a card whose content nobody knows is said of it, too. It calls for no remedy: those are weighed over all causes."""
     leading = [cause for cause in judgement.causes if not cause.also_true]
     first = next(iter(leading), None)
     if any(cause.cause != "unknown" or cause.remedies for cause in leading):

@@ -683,7 +683,7 @@ class Vocabulary(Row):
     pixels: Pixels
     acts: list[list[str]]
     of_a_kind: list[list[str]]
-    one_act: list[list[str]]
+    by_regime: list[list[str]]
     opposites: list[list[str]]
     over_cards: list[str]
     own_scripts: list[str]

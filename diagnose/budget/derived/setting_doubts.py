@@ -158,6 +158,7 @@ def missed_savings(book: FactBook) -> list[Fact]:
 
 
 def _is_left_over(knob: str, book: FactBook) -> bool:
+    """Whether it is a detail of a method, and somebody set the knob that chooses the method."""
     chosen = (book.fact(chooser) for details, chooser in DETAILS_OF.items() if knob.startswith(details))
     return any(fact is not None and fact.origin in ("config", "given") for fact in chosen)
 

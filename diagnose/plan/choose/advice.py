@@ -99,7 +99,7 @@ def either_way(offers: list[Offer], job: Job) -> list[Offer]:
     offers = seen if len(seen) >= FEW else offers
     anyhow = (offer for offer in offers if offer.leads and not gate.is_conditional(offer.rule, job))
     second = next((offer for offer in anyhow if vocabulary.phases_of(offer.id) is None), None)
-    if second is None or not offers:
+    if second is None or second is offers[0]:
         return offers
     alike = second.call is not None and offers[0].call is not None and offers[0].call.cause is second.call.cause
     if alike and second.rule.effort != "hardware":

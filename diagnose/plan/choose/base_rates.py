@@ -47,9 +47,9 @@ def rates(job: Job) -> dict[str, dict[str, float]]:
 
 
 def _passed_on(rate: Mapping[str, float], regime: str) -> Mapping[str, float]:
-    """The rates; of one act with several names what programs of this regime cannot have passes its own on to what they have."""
+    """The rates, where a remedy that programs of this regime cannot have passes its own on to the name that it has among them."""
     passed = dict(rate)
-    for names in rule_files.table("vocabulary")["one_act"]:
+    for names in rule_files.table("vocabulary")["by_regime"]:
         able = [word for word in names if regime in (vocabulary.regimes_of(word) or (regime,))]
         if able and (best := max(rate.get(word, 0.0) for word in names)):
             passed[max(able, key=lambda word: rate.get(word, 0.0))] = best

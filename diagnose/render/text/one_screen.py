@@ -34,8 +34,8 @@ LITTLE = 18
 #: Pieces left out of a full screen, the least useful first.
 OMISSIONS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
-    *("note", "reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "reasons of steps"),
-    *("question", "rest of notes", "figures of causes", "gaps", "places", "peak", "doubt", "hint", "later failure"),
+    *("note", "reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "rest of notes"),
+    *("reasons of steps", "question", "figures of causes", "gaps", "places", "peak", "doubt", "hint", "later failure"),
     "edits of later steps",
 )  # fmt: skip
 
