@@ -2,7 +2,8 @@
 
 docs/images/answer.webp is the page of `oomdoctor explain --format html`, docs/images/paste.webp the form of `oomdoctor serve`, filled in
 but not yet sent: both show corpus/llamafactory-6800. docs/images/week.webp is the report of `oomdoctor triage --out` on benchmarks/week.py.
-docs/images/knobs.webp is the playground of the built site. Needs a Chromium on PATH, the extras `serve` and `triage`, and `make site`.
+docs/images/knobs.webp is the playground of the built site, docs/images/site.webp four of its pages in both languages, made small. Needs a
+Chromium on PATH, a Chinese font, the extras `serve` and `triage`, and `make site`.
 """
 
 from __future__ import annotations
@@ -61,15 +62,40 @@ def knobs(browser: Browser) -> bytes:
     """The playground with the plan turned on."""
     from static_site import served
 
-    browser.start_over(scripts=True)
     with served() as site:
-        browser.go(f"{site}/play/#example=llamafactory-6800")
-        browser.until("document.documentElement.dataset.answered", 300)
-        browser.value("document.getElementById('tab-knobs').click(); document.getElementById('apply-plan').click()")
-        browser.until("!document.getElementById('made').hidden", 60)
-        browser.call("Emulation.setDeviceMetricsOverride", width=1180, height=930, deviceScaleFactor=1, mobile=False)
-        browser.value("document.getElementById('result').scrollIntoView({behavior: 'instant'})")
+        turn_the_plan_on(browser, f"{site}/play/")
         return taken(browser, "", 930, width=1180)
+
+
+def turn_the_plan_on(browser: Browser, playground: str) -> None:
+    """Open the playground with a failure, turn its plan on, and show what it does."""
+    browser.start_over(scripts=True)
+    browser.go(f"{playground}#example=llamafactory-6800")
+    browser.until("document.documentElement.dataset.answered", 300)
+    browser.value("document.getElementById('tab-knobs').click(); document.getElementById('apply-plan').click()")
+    browser.until("!document.getElementById('made').hidden", 60)
+    browser.call("Emulation.setDeviceMetricsOverride", width=1180, height=930, deviceScaleFactor=1, mobile=False)
+    browser.value("document.getElementById('result').scrollIntoView({behavior: 'instant'})")
+
+
+def pages(browser: Browser, folder: Path) -> bytes:
+    """Home, playground, accuracy and a page of the docs: English above, Chinese below."""
+    from static_site import served
+
+    tiles = []
+    with served() as site:
+        for language, manual in ((site, "docs/docs/memory/"), (f"{site}/zh", "docs/")):
+            for page in ("", "play/", "accuracy/", manual):
+                if page == "play/":
+                    turn_the_plan_on(browser, f"{language}/{page}")
+                picture = taken(browser, "" if page == "play/" else f"{language}/{page}", 930, width=1180)
+                tiles.append(f'<img src="data:image/webp;base64,{base64.b64encode(picture).decode()}">')
+    sheet = folder / "sheet.html"
+    style = (
+        "body{margin:0;padding:6px;background:#777;display:grid;grid-template-columns:repeat(4,1fr);gap:6px}img{width:100%;display:block}"
+    )
+    sheet.write_text(f"<style>{style}</style>{''.join(tiles)}", encoding="utf-8")
+    return taken(browser, sheet.as_uri(), 634, width=1590)
 
 
 def taken(browser: Browser, url: str, height: int, width: int = WIDTH) -> bytes:
@@ -92,6 +118,7 @@ def main() -> int:
                 "paste": paste(browser),
                 "week": week(browser, Path(folder)),
                 "knobs": knobs(browser),
+                "site": pages(browser, Path(folder)),
             }
         finally:
             browser.close()
