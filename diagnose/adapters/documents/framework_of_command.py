@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from diagnose import rule_files
@@ -99,14 +100,21 @@ def table_of(launch: Launch, hint: str | None) -> Table | None:
 def _by_program(launch: Launch, flags: set[str]) -> str | None:
     """The framework with a program of this name, unless the options are rather another framework's: users also name a script
     run_sft.py."""
-    for trainer in framework_tables.trainers():
-        signs = framework_tables.signs(trainer)
-        if any(word in launch.program for word in (*signs.get("commands", ()), *_switched(signs, launch))):
+    named = _named_in(launch.program)
+    for trainer in framework_tables.trainers() if named or launch.env else ():
+        if trainer in named or any(word in launch.program for word in _switched(framework_tables.signs(trainer), launch)):
             others = [_known_of(other, flags) for other in programs_of_options(flags) if other != trainer]
             known = _known_of(trainer, flags)
             if not others or (2 * known >= len(flags) and known >= max(others)):
                 return trainer
     return None
+
+
+@lru_cache(maxsize=4096)
+def _named_in(program: str) -> frozenset[str]:
+    """The frameworks of which a command stands in this text. (Kept: a script may start one program a thousand times.)"""
+    trainers = framework_tables.trainers()
+    return frozenset(name for name in trainers if any(word in program for word in framework_tables.signs(name).get("commands", ())))
 
 
 def _known_of(framework: str, flags: set[str]) -> int:
