@@ -206,6 +206,10 @@ _READ: dict[Kind, Callable[[str], Value]] = {
 }
 
 
+def _is_figure(value: Value) -> bool:
+    return isinstance(value, (int, float, Size)) and not isinstance(value, bool)
+
+
 class FactBook:
     """Facts by name. The origin of highest precedence (`RANK`) wins, and within an origin the fact learned first."""
 
@@ -233,8 +237,14 @@ class FactBook:
         return book
 
     def confirmed(self) -> FactBook:
-        """A copy in which what is only guessed is unknown; no default takes its place."""
-        weak = {name: None for name, fact in self._best.items() if fact.origin in UNCONFIRMED}
+        """A copy in which figures that are only guessed are unknown; no default takes their place. (A key that is called `use_lora` leaves
+        little to doubt; one that is called `batch_size` may count another thing, unless something else says the same figure.)"""
+        said = {(fact.name, fact.value) for fact in self._facts if fact.origin not in UNCONFIRMED and _is_figure(fact.value)}
+        weak = {
+            name: None
+            for name, fact in self._best.items()
+            if fact.origin in UNCONFIRMED and _is_figure(fact.value) and (name, fact.value) not in said
+        }
         return self.changed(weak) if weak else self
 
     def fact(self, name: str) -> Fact | None:

@@ -694,6 +694,7 @@ class Vocabulary(Row):
     puts_right: list[str]
     joins_plans: list[str]
     returns_to_card: list[str]
+    last_resort: list[str]
     fills_host: list[str]
     fills_card: list[str]
     stays_in_memory: list[str]

@@ -60,7 +60,7 @@ def make(
         because = phrase("plan.noted_to_help" if noted else "plan.said_to_help")
         job.listen(Verdict(SAID, "unknown", "likely", "", None, because, same(""), None, True, (), helped, ""))
     offers, refused, faults = weighed(job, job.rules)
-    usual = not any(offer.leads for offer in offers) and (not offers or book.word("log.family") is not None)
+    usual = not any(offer.leads for offer in offers)
     if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
     tried = base_rates.tried(book)
@@ -143,7 +143,7 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
         if offer.call is not None and not offer.leads and offer.relief is None
         else offer
         for offer in offers
-        if offer.id not in words
+        if offer.id not in words and (offer.leads or not offer.blind)
     ]
     return [*kept, *base_rates.listed(ranked(called), job)], [*(entry for entry in refused if entry.id not in words), *not_offered]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from diagnose import rule_files
+from diagnose import rule_files, vocabulary
 from diagnose.facts import Value
 from diagnose.plan.choose.tensor_relief import is_asked_by_tensor
 from diagnose.plan.pricing.context import Offer
@@ -45,7 +45,7 @@ def told(offer: Offer) -> bool:
 
 
 def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
-    """What leading causes call for comes first, new hardware last. What fits is compared by whether it changes the results, by how
+    """What leading causes call for comes first, new hardware and another model last. What fits is compared by whether it changes the results, by how
     surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers two of
     them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down, and by
     its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a lesser
@@ -55,7 +55,7 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     price = offer.remedy.price
     cure = offer.fits in ("yes", "likely")
     lowers = bool(offer.relief) and not cure
-    group = 2 if price.effort == "hardware" else 0 if offer.leads or lowers else 1
+    group = 2 if price.effort == "hardware" or offer.id in vocabulary.having("last_resort") else 0 if offer.leads or lowers else 1
     cause = 0 if lowers else offer.call.rank if offer.call else 99
     listed = offer.call.listed if offer.call else 99
     fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)

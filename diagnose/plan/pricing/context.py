@@ -143,7 +143,10 @@ class Job:
         signs, regimes = vocabulary.signs_of_kind(remedy), vocabulary.regimes_of(remedy)
         if signs and regimes is not None and self.regime != "unknown" and self.regime not in regimes:
             return True
-        sees = self.book.word("run.sees") is not None or (not self.trains and self.book.switch("run.video") is True)
+        of_clips = not self.trains and self.book.switch("run.video") is True
+        if "run.video" in signs:  # clips that are read are samples like others
+            return not (of_clips and self.regime == "generate_media")
+        sees = self.book.word("run.sees") is not None or of_clips
         return bool(signs) and (sees or all(self.book.value(sign) is None for sign in signs))
 
     @property
