@@ -382,7 +382,7 @@ MESSAGES = {
             "[11/10/2023-06:30:40] [TRT] [E] 2: [virtualMemoryBuffer.cpp::resizePhysical::140] Error Code 2: "
             "OutOfMemory (no further information)"
         ),
-        "other oom",
+        "tensorrt oom",
     ),
     "trt scratch": (
         (
@@ -390,7 +390,7 @@ MESSAGES = {
             "requires 56405524864 bytes of scratch space, but only 47590277120 is available. Try increasing the "
             "workspace size with IBuilderConfig::setMemoryPoolLimit()."
         ),
-        "other oom requested=56405524864bytes allowed=47590277120bytes",
+        "tensorrt oom requested=56405524864bytes allowed=47590277120bytes",
     ),
     "tf no shape": (
         (
@@ -416,11 +416,11 @@ MESSAGES = {
             "paddle.fluid.core.EnforceNotMet: enforce allocating <= available failed, 10513462067 > 1369702144\n"
             "at [/Paddle/paddle/fluid/platform/gpu_info.cc:89]"
         ),
-        "other oom requested=10513462067bytes free=1369702144bytes",
+        "paddle oom requested=10513462067bytes free=1369702144bytes",
     ),
     "paddle 1.x": (
         ("Out of memory error on GPU 0. Cannot allocate 1.531250GB memory on GPU 0, available memory is only 416.625000MB."),
-        "other oom gpu=0 requested=1.531250GB free=416.625000MB",
+        "paddle oom gpu=0 requested=1.531250GB free=416.625000MB",
     ),
     "xgboost caching": (
         (

@@ -114,21 +114,21 @@ WORDINGS = [
         "Out of memory error on GPU 1. Cannot allocate {requested:paddle} memory on GPU 1, {allocated:paddle} memory has "
         "been allocated and "
         "available memory is only {free:paddle}.",
-        "other",
+        "paddle",
         gpu=1,
     ),
     Wording(
         "mindspore",
         "RuntimeError: Memory not enough: current free memory size[{free:bytes}] is smaller than required size[{requested:bytes}].",
-        "other",
+        "mindspore",
     ),
-    Wording("mindspore malloc", "RuntimeError: Malloc device memory failed, size[{requested:bytes}], ret[207001], Device", "other"),
+    Wording("mindspore malloc", "RuntimeError: Malloc device memory failed, size[{requested:bytes}], ret[207001], Device", "mindspore"),
     Wording("onnx arena", "onnxruntime::BFCArena Failed to allocate memory for requested buffer of size {requested:bytes}", "other"),
     Wording(
         "tensorrt",
         "[TRT] [E] 1: [defaultAllocator.cpp::allocate::20] Error Code 1: Cuda Runtime (out of memory)\n"
         "[TRT] [W] Requested amount of GPU memory ({requested:bytes} bytes) could not be allocated. There may not be enough free memory.",
-        "other",
+        "tensorrt",
     ),
     Wording("habana", "RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::{requested:bytes} (40.9)MB", "other"),
 ]
