@@ -135,6 +135,8 @@ def circumstances(root: Event) -> Iterator[Fact]:
         stage = activity.stage_of_frames(root.frames)
         if stage:  # a trainer may serve a method beside its own (ORPO in a DPO trainer): a config knows better
             yield Fact("train.stage", stage, "derived", frame)
+    elif root.source_line and (doing := activity.activity_of_source(root.source_line)):
+        yield Fact("log.doing", doing, "log", place)
     yield Fact("log.proved", root.status == "oom", "log", place)
     if root.exception in _NAMED:
         yield Fact("log.torch_before_2_5", _NAMED[root.exception], "log", place)

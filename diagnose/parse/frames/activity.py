@@ -24,6 +24,11 @@ def activity_of_frames(frames: Sequence[Frame]) -> str:
     return _activities(tuple(frames), "doing")
 
 
+def activity_of_source(line: str) -> str:
+    """The activity that a line of source shows by itself, without its frame; "" where it shows none."""
+    return _frame_activities("doing", "", "", line)
+
+
 def all_activities(frames: Sequence[Frame]) -> list[str]:
     """All activities that the frames show, innermost first: one may run inside another."""
     activities = (_frame_activities("doing", frame.function.rsplit(".", 1)[-1], frame.file, frame.statement) for frame in reversed(frames))
