@@ -38,6 +38,14 @@ OMISSIONS = (
     *("reasons of steps", "question", "figures of causes", "gaps", "places", "peak", "doubt", "hint", "later failure"),
     "edits of later steps",
 )  # fmt: skip
+#: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
+_LATE = ("reasons of steps", "edits of others")
+OMISSIONS_OF_LITTLE = (
+    *(part for part in OMISSIONS[: OMISSIONS.index(_LATE[0])] if part not in _LATE),
+    *_LATE[::-1],
+    *(part for part in OMISSIONS[OMISSIONS.index(_LATE[0]) + 1 :] if part != "hint"),
+    *("unknowns", "hint"),
+)
 
 
 @dataclass(slots=True)
@@ -77,22 +85,14 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     """Write the answer; unless --top asks for more, leave parts out until it fits the screen. The table of `check` is never cut."""
-    lines = LITTLE + options_of_others(diagnosis, view) if diagnosis.outcome.usual else LINES
+    lines, omissions = (LITTLE, OMISSIONS_OF_LITTLE) if diagnosis.outcome.usual else (LINES, OMISSIONS)
     lines_above, room = [*page.lines], lines if page.width >= COLUMNS else lines * COLUMNS // page.width
-    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(OMISSIONS)
+    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(omissions)
     for count in range(limit + 1):
         page.lines = [*lines_above]
-        write(Screen(page, diagnosis, lang, view, frozenset(OMISSIONS[:count])))
+        write(Screen(page, diagnosis, lang, view, frozenset(omissions[:count])))
         if len(page.lines) <= room:
             break
-
-
-def options_of_others(diagnosis: Diagnosis, view: View) -> int:
-    """How many of the remedies shown behind the first step have an option or a key to name: an answer names it, at a line each."""
-    plan = diagnosis.outcome.plan
-    steps = plan.steps if plan is not None else ()
-    others = [remedy for remedy in diagnosis.outcome.remedies if remedy.id not in steps][: max(view.top - len(steps), 0)]
-    return sum(remedy.command is not None or bool(remedy.edits) for remedy in others)
 
 
 def write(screen: Screen) -> None:
@@ -180,9 +180,8 @@ def caveats(screen: Screen) -> None:
         and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
-    page.say(
-        memory_rows.missing_facts(ledger, lang) if moment.terms and not is_said_by_heading(ledger, diagnosis) else "", "  ", style="note"
-    )
+    if "unknowns" not in screen.omitted and moment.terms and not is_said_by_heading(ledger, diagnosis):
+        page.say(memory_rows.missing_facts(ledger, lang), "  ", style="note")
 
 
 def is_said_by_heading(ledger: Ledger, diagnosis: Diagnosis) -> bool:
