@@ -19,7 +19,7 @@ from diagnose.scan.source import Label, Source
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from diagnose.facts import Input
+    from diagnose.facts import Fact, Input
     from diagnose.inputs.caller_arguments import Material
     from diagnose.parse.model.reading import Dump, Reading
     from diagnose.scan.log_scan import Scanned
@@ -244,15 +244,19 @@ class JobInputs:
         pages = [log for log in self.logs if _may_be_page(log, failed=reading.root is not None)]
         if not pages:
             return reading
-        from diagnose.inputs import pasted_code, pasted_page, prose  # few inputs are pages: not loaded at start
+        from diagnose.inputs import pasted_code, pasted_page, pasted_settings, prose  # few inputs are pages: not loaded at start
 
+        guessed: list[Fact] = []
         for page in pages:
-            configs = pasted_page.configs(page)
+            configs, others = pasted_page.configs_and_others(page)
+            guessed += pasted_settings.facts(others, page.input.name)
             reading = pasted_page.without_settings_of(configs, page.input.name, reading)
             self.configs += configs
         shown = [fact for page in pages for fact in pasted_code.facts(page)]
         reading = reading._replace(facts=(*reading.facts, *shown)) if shown else reading
-        return prose.read_prose(pages, reading, configured=bool(self.configs))
+        reading = prose.read_prose(pages, reading, configured=bool(self.configs))
+        known = {fact.name for fact in reading.facts}
+        return reading._replace(facts=(*reading.facts, *(fact for fact in guessed if fact.name not in known)))
 
     # -- results
 

@@ -130,21 +130,30 @@ class Block:
 
 def configs(log: Scanned) -> list[ConfigSource]:
     """The configs pasted into a page, named by block, with the page's line numbers; none for texts that only programs wrote."""
+    return [source for _, source in _pasted(log) if source is not None]
+
+
+def configs_and_others(log: Scanned) -> tuple[list[ConfigSource], list[Block]]:
+    """The configs pasted into a page, and its blocks that are none."""
+    found = list(_pasted(log))
+    return [source for _, source in found if source is not None], [block for block, source in found if source is None]
+
+
+def _pasted(log: Scanned) -> Iterator[tuple[Block, ConfigSource | None]]:
+    """The blocks of a page, each with the config that it is."""
     if log.input.bytes > LARGEST or not is_page(log):
-        return []
-    configs: list[ConfigSource] = []
-    number = length = 0
+        return
+    number = length = accepted = 0
     for excerpt in log.excerpts:
         lines = [_strip_quote(line) for line in excerpt.raw.decode("utf-8", "replace").split("\n")]
         for block in blocks(lines, excerpt.line, at_start=excerpt.offset == 0):
             number += 1
             length += len(block.text) if len(block.text) <= BLOCK else 0
-            if number > BLOCKS or length > TEXT or len(configs) >= CONFIGS:
-                return configs
+            if number > BLOCKS or length > TEXT or accepted >= CONFIGS:
+                return
             source = _parse_block(block, f"{log.input.name}#block-{number}")
-            if source is not None:
-                configs.append(source)
-    return configs
+            accepted += source is not None
+            yield block, source
 
 
 def configs_of_text(text: str, name: str) -> list[ConfigSource]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
 from diagnose.adapters.formats.config_value import Leaf
-from diagnose.adapters.schema import lexicon
+from diagnose.adapters.schema import key_names, lexicon
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
+from diagnose.inputs import turned_keys
 from diagnose.inputs.pasted_page import LARGEST, PRE, PRE_END, is_page
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases, tracebacks
@@ -72,7 +73,8 @@ _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")
 _HEADING = re.compile(r"[> ]{0,6}#{1,6}\s{1,4}(.{1,300}?)\s{0,4}#{0,6}\s*$|[> ]{0,6}\*\*([^*]{2,80})\*\*\s*[:：]?\s*$")
 _SENTENCE = re.compile(r"[。！？；;!?]|\.(?=\s|$|(?:Why|How|What|When|I|My|It|The|This|But|And|Is|Can|Any|So|We)\s)")
 _CLAUSE = re.compile(r"[，;；。!?！？]|,(?=\s)|[.:](?=\s|$)|：|\s[-–—]\s|\b(?:but|then|and yet)\b|但是?|不过|可是")
-_BUT = r"\b(?:but|however|while(?! \w{2,12}ing\b)|whereas|although)\b|但是?|不过|可是|而(?![且已是])"
+_WHILE = r"while(?! \w{2,12}ing\b| [^.,;]{2,32}\b(?:is|are|was|were|gets?) being\b)"  # and not of a time
+_BUT = rf"\b(?:but|however|{_WHILE}|whereas|although)\b|但是?|不过|可是|而(?![且已是])"
 _ASIDE = re.compile(r"[，；;（）()]|(?=\binstead of\b)|,(?=\s|[A-Za-z])|\s[-–—]\s|" + _BUT)
 _ARROW = re.compile(r"-{1,3}>|={1,2}>|→|⇒|➜")
 _CONTRAST = re.compile(r"[;；]|" + _BUT)
@@ -433,8 +435,9 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
-    if "hardware.gpu" in claims:  # a card's name says its memory
-        claims.pop("hardware.capacity", None)
+    for name, less in _table()["tells_more"].items():  # a card's name says its memory
+        if name in claims:
+            claims.pop(less, None)
     for name, stated in claims.items():
         stated = _of_several(name, stated)
         weight = max(claim.weight for claim in stated)
@@ -489,12 +492,23 @@ def tried_in(text: str, lead: str = "") -> tuple[str, ...]:
     real, own = _real(text), _own_words(text)
     in_vain = bool(real) and not _is_advice(text) and _pattern(_table()["tries"]).search(f"{lead} {real}") is not None
     may_be_on = bool(own) and _switches().search(own) is not None
-    return tuple(
+    named = [
         remedy.id
         for remedy in (_remedies()["tried"] if in_vain or may_be_on else ())
         if not (remedy.unless and remedy.unless.search(text))
         and ((in_vain and (remedy.is_named(real) or remedy.is_changed(real))) or (may_be_on and remedy.is_switch and remedy.is_on(own)))
-    )
+    ]
+    return tuple(dict.fromkeys((*named, *(_turned_in_vain(real, lead) if in_vain else ()))))
+
+
+def _turned_in_vain(text: str, lead: str) -> Iterator[str]:
+    """The remedies that turn the knobs whose keys a sentence names as changed without effect, in the direction of which it speaks."""
+    table = _table()
+    is_useless = _pattern(table["useless"]).search(f"{lead} {text}") is not None
+    for key, knob in turned_keys.keys_in(text):
+        ways = {way: _pattern(table[way].replace("{NOUN}", re.escape(key))).search(text) is not None for way in ("raised", "lowered")}
+        if is_useless or any(ways.values()):
+            yield from (remedy for remedy, goes_up in turned_keys.remedies_of(knob) if goes_up in (None, ways["raised"]))
 
 
 @lru_cache(maxsize=1024)
@@ -592,8 +606,7 @@ def _claims(sentence: Sentence, generates: bool) -> Iterator[_Claim]:
         yield _Claim(name, value, sentence, weight + sentence.heading)
 
 
-#: A number in figures or in words, and the facts that need one.
-_NUMBER = re.compile(r"\d|\b(?:one|two|three|four|six|eight|sixteen|thirty|single|dual)\b|[单一两双二三四六八十]", re.IGNORECASE)
+#: The facts that need a number.
 _NUMBERS = ("capacity", "series", "count", "number", "ratio", "size", "release")
 
 
@@ -602,7 +615,7 @@ def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...
     """The facts that a sentence states, the first value of each, with their weight."""
     text = _own_words(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
-    has_number = _NUMBER.search(text) is not None
+    has_number = _has_number(text)
     for rule, says, unless in _fact_rules() if text else ():
         if not has_number and rule["take"] in _NUMBERS:
             continue
@@ -613,8 +626,16 @@ def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...
     for name, value in _settings(text) if has_number else ():
         if name in barred:
             continue
+        held = stated[name][1] if name in stated and name in _table()["smallest"] else None
+        if isinstance(held, int) and isinstance(value, int) and 0 < value < held:
+            del stated[name]
         stated.setdefault(name, (name, value, 1))
     return tuple((batch.get(name, name), value, weight) for name, value, weight in stated.values())
+
+
+def _has_number(text: str) -> bool:
+    """Whether a number stands in a sentence, in figures or in words."""
+    return _pattern(rf"\d|(?<![a-z])(?:{'|'.join(_table()['numbers'])})").search(text) is not None
 
 
 @cache
@@ -732,17 +753,18 @@ def _settings(text: str) -> Iterator[tuple[str, Value]]:
     """The settings that a sentence names as programs do, with a number: `imgsz=1280`, `tensor parallel size 2`, `max_model_len | 16k`."""
     table = _table()["settings"]
     for match in _pattern(table["says"]).finditer(text):
-        words = [word for word in re.split(r"[ _.-]", match["name"]) if word.lower() not in ("of", "the")]
+        words = [word for word in re.split(r"[ _.-]", ".".join(match["name"].split(".")[-2:])) if word.lower() not in ("of", "the")]
         number = match["value"].replace(",", "")
         if not {word.lower() for word in words}.isdisjoint(table["others"]):
             continue
+        known = key_names.knob_in_tables(match["name"].rpartition(" ")[2])
         for start in range(max(0, len(words) - 5), len(words)):
             name = "_".join(words[start:]).lower()
             if start == len(words) - 1 and name not in table["bare"] and not _SETS.search(match["sets"]):  # a batch of 4, rank 3
                 break
             knob = _setting_names().get(name)
             found = [(knob, number)] if knob else [(guess.knob, str(guess.value)) for guess in _guesses(name, number, match["k"])]
-            found = [(knob, value) for knob, value in found if knob not in table["not"]]
+            found = [(knob, value) for knob, value in found if knob not in table["not"] and known in ("", knob)]
             if found:
                 for knob, value in found:
                     times = 1024 if match["k"] and knob in table["lengths"] else 1
@@ -771,7 +793,7 @@ def _cards(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     """A card's name, with its memory where that is written, and how many there are."""
     parts = match.groupdict()
     name = parts["card"].strip(" -").replace("-", " ")
-    memory = re.sub(r"\D", "", parts.get("gb") or parts.get("gb2") or "")
+    memory = re.sub(r"\D", "", "".join(parts.get(name) or "" for name in ("gb", "gb2", "gb3")))
     cards = _cards_named(name)
     if not cards and name[-1] in "sS":
         name = name[:-1]
@@ -796,7 +818,10 @@ def _is_card_number(match: re.Match[str]) -> bool:
         return False
     return (
         count is not None
-        or re.search(r"卡|显|我|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?(?![A-Za-z])", around, re.IGNORECASE) is not None
+        or re.search(
+            r"卡|显|我|\+ ?\d{4}\b|\d{4} ?\+ ?[A-Za-z\d]|\b(?:a|my|one|on|an|gpus?|cards?)\b|\d{2}\s?GB?(?![A-Za-z])", around, re.IGNORECASE
+        )
+        is not None
     )
 
 
@@ -923,6 +948,8 @@ def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     yield rule["fact"], float(_last_value(match, match[1]))
 
 
+#: The size in a model's name of which the b was forgotten: `qwen2.5-vl-32-instruct`.
+_WITHOUT_B = re.compile(r"(?<=-)(\d{1,3})(?=-(?:instruct|chat|base|it)\b)", re.IGNORECASE)
 _SIZED = re.compile(r"\d[\d.]*\s?[bm](?![a-z])", re.IGNORECASE)
 
 
@@ -933,6 +960,8 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
         yield "model.path", name
     if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
         return
+    if catalogue.model(name) is None:
+        name = _WITHOUT_B.sub(r"\1b", name)
     if catalogue.model(name) is not None or (_SIZED.search(name) and ("label" in rule or ("weak" in rule and catalogue.kin(name)))):
         yield "model.path", name
 

@@ -1232,10 +1232,12 @@ class Prose(Row):
     settings: ProseSettings
     compared: list[str]
     smallest: dict[str, int]
+    tells_more: dict[str, str]
     series: ProseSeries
     trains: list[str]
     learns: str
     whose: dict[str, str]
+    useless: str
     tries: str
     ends: str
     lowered: str

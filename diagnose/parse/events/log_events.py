@@ -350,7 +350,8 @@ def _source_line(placed: PlacedMessage) -> str:
 def _phase(placed: PlacedMessage) -> str:
     phase = phases.phase_of_frames(placed.trace.frames) or placed.message.phase or phases.phase_of_call(placed.message.said)
     if not phase and not placed.trace.frames and not families.of(placed.message.family).kill:
-        phase = phases.phase_of_source(partial_traceback.source_line_above(placed.page, placed.index, placed.prefix))
+        above = partial_traceback.source_line_above(placed.page, placed.index, placed.prefix)
+        phase = phases.phase_of_source(above) or phases.phase_of_source(_torn_in(placed))
     return phase or phases.phase_of_lines(*placed.span_before()) or "unknown"
 
 
@@ -362,3 +363,11 @@ def role_of_name(name: str) -> str | None:
 @cache
 def _roles() -> list[tuple[str, re.Pattern[str]]]:
     return [(entry["role"], re.compile(entry["says"])) for entry in rule_files.table("roles") if "says" in entry]
+
+
+def _torn_in(placed: PlacedMessage) -> str:
+    """The end of another process's line of source that stands between an exception and its message: `OutOfMemoryError: loss.backward()CUDA
+    out of memory`. Processes of one job fail at the same place."""
+    start, at = placed.page.starts[placed.index], placed.offset - placed.page.excerpt.offset
+    before = placed.page.excerpt.raw[max(start, at - OWN_LINES) : at].decode("utf-8", "replace").rstrip()
+    return before.rpartition(": ")[2] if before.endswith(")") else ""
