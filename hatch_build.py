@@ -44,8 +44,8 @@ def compile_into(folder: Path) -> None:
 
         for path in sorted((ROOT / "rules").iterdir()):
             rule_files.table(path.stem)
-        for path in sorted((ROOT / "rules" / "phrases").glob("*.yaml")):
-            rule_files.table(f"phrases/{path.stem}")
+        for path in sorted(file for room in ("phrases", "models") for file in (ROOT / "rules" / room).glob("*.yaml")):
+            rule_files.table(f"{path.parent.name}/{path.stem}")
         for path in sorted((ROOT / "grammars").glob("*.lark")):
             rule_files.parser(path.stem)
         catalogue.model("any")  # builds the index of names
