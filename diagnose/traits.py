@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -42,10 +42,10 @@ class Roundup:
     releases: Releases = ()
 
 
-@dataclass(slots=True, repr=False)
 class Traits:
     """What a framework does with memory; the default of every field is what most do. A framework has the traits of the one that it
-    extends, but for those that its own file sets (`false` or `null`: switched off)."""
+    extends, but for those that its own file sets (`false` or `null`: switched off). (A plain class: a dataclass of as many fields costs
+    a hundredth of a diagnosis.)"""
 
     # Weights, adapters and what is trained
     loaded: Loaded | None = None  # None: it leaves that to the script
@@ -111,6 +111,14 @@ class Traits:
     # The allocator
     roundup: Roundup | None = None
 
+    def __init__(self, **particular: object) -> None:
+        self.__dict__.update(particular)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Traits) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 #: The fields that are records of their own, by annotation.
 _PARTS: Mapping[str, type] = {"Loaded | None": Loaded, "Critic | None": Critic, "Roundup | None": Roundup}
@@ -144,7 +152,7 @@ def misread(written: object, of: type = Traits, path: tuple[str, ...] = ()) -> I
         elif kind in _PLAIN and type(value) is not _PLAIN[kind]:
             yield (*path, name), _PLAIN[kind].__name__
     if of is not Traits:
-        needed = {entry.name for entry in fields(of) if kinds[entry.name] in _PLAIN and kinds[entry.name] != "bool"}
+        needed = {name for name, kind in kinds.items() if kind in _PLAIN and kind != "bool"}
         yield from (((*path, name), "missing") for name in needed - written.keys())
 
 

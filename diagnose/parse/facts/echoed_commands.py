@@ -64,9 +64,13 @@ def _command_pattern() -> re.Pattern[str]:
     return re.compile(rf"{_BEFORE}(?:{_programs()}|ALLOC_CONF=\S*)(?: |$)")
 
 
+def _pasted(text: str) -> re.Match[str] | None:
+    """The start of a command without a prompt. Variables set before a program give it away, since no output begins so."""
+    return _pasted_pattern().match(text) if text.partition("=")[0].isupper() else None
+
+
 @cache
 def _pasted_pattern() -> re.Pattern[str]:
-    """A command without a prompt. Variables set before a program give it away, since no output begins so."""
     return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
 
 
@@ -139,7 +143,7 @@ def _find_commands(pages: Iterable[Page]) -> list[Command]:
                 continue
             done.add((page.source, page.number(index)))
             text = page.line(index).text
-            echo = re.match(_ECHO, text) or _pasted_pattern().match(text) or _printed(text)
+            echo = re.match(_ECHO, text) or _pasted(text) or _printed(text)
             if echo is None or not _command_pattern().match(text[echo.end() :]):
                 continue
             commands.append(Command(_join_continued(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))
