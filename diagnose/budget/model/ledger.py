@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, comparison_of, names, parse, parse_sum, to_data
@@ -15,6 +15,7 @@ from diagnose.decide.rule_loader import documents
 from diagnose.errors import UserError, user_error
 from diagnose.facts import FactBook, require_declared
 from diagnose.phrases import Text, same
+from diagnose.records import NamedTuple
 
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
 #: (a share of the value in effect for `largest`, a value for `smallest`; absent: no limit of its own).
