@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from diagnose import release_spans, rule_files
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.ternary import Truth, all_of
 
 #: Spans of releases ("<4.52", ">=2.2 <2.9"), each with the fact that says the release; all of them must hold.
 Releases = tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """Bytes per weight as loaded for 16-bit training without a sharding engine: of a model trained whole, and under adapters."""
 
     full: int
     lora: int
 
 
-@dataclass(slots=True)
-class Critic:
+class Critic(NamedTuple):
     """A critic in the processes of the policy. `joint`: both learn in one pass and one optimizer step; `whole`: the critic learns whole
     where the policy has adapters."""
 
@@ -34,8 +32,7 @@ class Critic:
     whole: bool = False
 
 
-@dataclass(slots=True)
-class Roundup:
+class Roundup(NamedTuple):
     """roundup_power2_divisions as the framework sets it where nobody has set the allocator's variable."""
 
     divisions: str
