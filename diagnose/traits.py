@@ -120,7 +120,7 @@ class Traits:
 #: The fields that are records of their own, by annotation.
 _PARTS: Mapping[str, type] = {"Loaded | None": Loaded, "Critic | None": Critic, "Roundup | None": Roundup}
 _PLAIN: Mapping[str, type] = {"bool": bool, "int": int, "int | None": int, "str": str}
-_SPAN = re.compile(r"(?:>=|<)\d\S*(?: (?:>=|<)\d\S*)*")
+_SPAN = r"(?:>=|<)\d\S*(?: (?:>=|<)\d\S*)*"  # compiled where a table is read
 
 
 @cache
@@ -144,7 +144,7 @@ def misread(written: object, of: type = Traits, path: tuple[str, ...] = ()) -> I
             yield from misread(value, _PARTS[kind], (*path, name))
         elif kind.startswith("Releases"):
             spans = value if isinstance(value, Mapping) else {"version.own": value}
-            if not all(fact.startswith("version.") and _SPAN.fullmatch(str(span)) for fact, span in spans.items()):
+            if not all(fact.startswith("version.") and re.fullmatch(_SPAN, str(span)) for fact, span in spans.items()):
                 yield (*path, name), "releases"
         elif kind in _PLAIN and type(value) is not _PLAIN[kind]:
             yield (*path, name), _PLAIN[kind].__name__
