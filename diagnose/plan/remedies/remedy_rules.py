@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -51,8 +50,7 @@ class Unless(NamedTuple):
     even_unknown: bool = False
 
 
-@dataclass(slots=True, repr=False)
-class Rule:
+class Rule(NamedTuple):
     """One remedy rule. The fields are those of its file; those that are not obvious:
 
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
