@@ -78,12 +78,12 @@ def _named(names: str) -> Text:
 
 @cache
 def _comparison(line: str) -> Comparison:
-    kept = _kept_comparisons().get(line)
+    kept = kept_comparisons().get(line)
     return parse(line) if kept is None else comparison_of(kept)
 
 
 @cache
-def _kept_comparisons() -> dict[str, list[Any]]:
+def kept_comparisons() -> dict[str, list[Any]]:
     """The comparisons of all constraints as data, so that a job needs no grammar."""
     return rule_files.kept("plan.constraints", _parsed_comparisons, "frameworks")  # type: ignore[no-any-return]
 
