@@ -41,17 +41,28 @@ def compile_into(folder: Path) -> None:
     try:
         from diagnose import catalogue, rule_files
         from diagnose.adapters.schema import framework_tables
+        from diagnose.decide import rule_loader
+        from diagnose.parse.facts import projects
+        from diagnose.parse.text import lazy_re
+        from diagnose.plan.edits import setting_conflicts
+        from diagnose.plan.remedies import remedy_rules
+        from diagnose.traits import traits_of
 
         for path in sorted((ROOT / "rules").iterdir()):
             rule_files.table(path.stem)
-        for path in sorted((ROOT / "rules" / "phrases").glob("*.yaml")):
-            rule_files.table(f"phrases/{path.stem}")
+        for path in sorted(file for room in ("phrases", "models") for file in (ROOT / "rules" / room).glob("*.yaml")):
+            rule_files.table(f"{path.parent.name}/{path.stem}")
         for path in sorted((ROOT / "grammars").glob("*.lark")):
             rule_files.parser(path.stem)
         catalogue.model("any")  # builds the index of names
         framework_tables.turned_by("any")  # builds the index of frameworks, their tables and what their keys turn
         for name in framework_tables.names():  # builds the lists of keys
             framework_tables.known(name)
+        for build in (rule_loader.rules, remedy_rules.rules, setting_conflicts.kept_comparisons):
+            build()
+        traits_of("any")
+        projects.find(b"any")
+        lazy_re.finds("any", "text")  # builds the words of the patterns in tables
     finally:
         sys.path.remove(str(ROOT))
         sys.dont_write_bytecode = written

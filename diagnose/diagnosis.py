@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from diagnose.adapters.formats.settings import Document
 from diagnose.budget.model.ledger import Attribution, Ledger
@@ -16,6 +16,7 @@ from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text
 from diagnose.plan.pricing import fit
 from diagnose.plan.remedies.remedy import Fits, Outcome
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from diagnose.plan.remedies.outlook_values import Outlook

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from diagnose import rule_files
 from diagnose.catalogue import Model, model
 from diagnose.errors import user_error
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.units import Size, Version, size_of
 
 Kind = Literal["size", "count", "ratio", "word", "switch", "version", "text", "shape"]

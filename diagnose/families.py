@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import NamedTuple
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 
 #: The family of what has no family of its own.
 OTHER = "other"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
+
+from diagnose.records import NamedTuple
 
 #: Lark's type of the token after the last.
 END = "$END"

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 from zlib import crc32
 
 from diagnose import disk_cache, rule_files
 from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 Result = Literal["worked", "failed"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 
 Lang = Literal["en", "zh"]
 

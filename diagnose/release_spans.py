@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
 
+from diagnose.records import NamedTuple
 from diagnose.ternary import Truth
 from diagnose.units import Version
 

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 from diagnose import release_spans, rule_files
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.ternary import Truth, all_of
 
 #: Spans of releases ("<4.52", ">=2.2 <2.9"), each with the fact that says the release; all of them must hold.
 Releases = tuple[tuple[str, str], ...]
 
 
-@dataclass(slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """Bytes per weight as loaded for 16-bit training without a sharding engine: of a model trained whole, and under adapters."""
 
     full: int
     lora: int
 
 
-@dataclass(slots=True)
-class Critic:
+class Critic(NamedTuple):
     """A critic in the processes of the policy. `joint`: both learn in one pass and one optimizer step; `whole`: the critic learns whole
     where the policy has adapters."""
 
@@ -34,18 +32,17 @@ class Critic:
     whole: bool = False
 
 
-@dataclass(slots=True)
-class Roundup:
+class Roundup(NamedTuple):
     """roundup_power2_divisions as the framework sets it where nobody has set the allocator's variable."""
 
     divisions: str
     releases: Releases = ()
 
 
-@dataclass(slots=True, repr=False)
 class Traits:
     """What a framework does with memory; the default of every field is what most do. A framework has the traits of the one that it
-    extends, but for those that its own file sets (`false` or `null`: switched off)."""
+    extends, but for those that its own file sets (`false` or `null`: switched off). (A plain class: a dataclass of as many fields costs
+    a hundredth of a diagnosis.)"""
 
     # Weights, adapters and what is trained
     loaded: Loaded | None = None  # None: it leaves that to the script
@@ -111,11 +108,19 @@ class Traits:
     # The allocator
     roundup: Roundup | None = None
 
+    def __init__(self, **particular: object) -> None:
+        self.__dict__.update(particular)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Traits) and self.__dict__ == other.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 #: The fields that are records of their own, by annotation.
 _PARTS: Mapping[str, type] = {"Loaded | None": Loaded, "Critic | None": Critic, "Roundup | None": Roundup}
 _PLAIN: Mapping[str, type] = {"bool": bool, "int": int, "int | None": int, "str": str}
-_SPAN = re.compile(r"(?:>=|<)\d\S*(?: (?:>=|<)\d\S*)*")
+_SPAN = r"(?:>=|<)\d\S*(?: (?:>=|<)\d\S*)*"  # compiled where a table is read
 
 
 @cache
@@ -139,12 +144,12 @@ def misread(written: object, of: type = Traits, path: tuple[str, ...] = ()) -> I
             yield from misread(value, _PARTS[kind], (*path, name))
         elif kind.startswith("Releases"):
             spans = value if isinstance(value, Mapping) else {"version.own": value}
-            if not all(fact.startswith("version.") and _SPAN.fullmatch(str(span)) for fact, span in spans.items()):
+            if not all(fact.startswith("version.") and re.fullmatch(_SPAN, str(span)) for fact, span in spans.items()):
                 yield (*path, name), "releases"
         elif kind in _PLAIN and type(value) is not _PLAIN[kind]:
             yield (*path, name), _PLAIN[kind].__name__
     if of is not Traits:
-        needed = {entry.name for entry in fields(of) if kinds[entry.name] in _PLAIN and kinds[entry.name] != "bool"}
+        needed = {name for name, kind in kinds.items() if kind in _PLAIN and kind != "bool"}
         yield from (((*path, name), "missing") for name in needed - written.keys())
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from functools import total_ordering
 from math import ceil, floor, inf, isfinite
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 SCALE = {"B": 1, "bytes": 1, "byte": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
@@ -90,6 +92,9 @@ class Size:
         whole, _, fraction = digits.partition(".")
         if whole.isdecimal() and len(digits) < 24 and digits.isascii() and (fraction.isdecimal() or whole == digits):
             return cls._rounded(int(whole + fraction), 10 ** len(fraction), scale, f"{digits} {unit}")
+        from decimal import Decimal, InvalidOperation  # few sizes are printed otherwise than with digits and a point
+        from fractions import Fraction
+
         try:
             value = Decimal(digits)
         except InvalidOperation:
@@ -125,7 +130,10 @@ class Size:
 
     def times(self, factor: float | Fraction) -> Size:
         """This size multiplied by a non-negative factor."""
-        times, parts = factor.as_integer_ratio()
+        return self.scaled(*factor.as_integer_ratio())
+
+    def scaled(self, times: int, parts: int) -> Size:
+        """`times / parts` of this size."""
         return Size(self.low * times // parts, -(-self.high * times // parts), _nearest(self.bytes * times, parts))
 
     @property

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from diagnose.records import NamedTuple
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth, all_of, any_of
 from diagnose.units import Version

@@ -7,7 +7,7 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -141,16 +141,42 @@ def shared(name: str, diagnose: Callable[[], Diagnosis]) -> Diagnosis:
     if (folder := os.environ.get(SHARED)) is None:
         return diagnose()
     stored = Path(folder) / name
-    if not stored.exists():
-        with open(f"{stored}.lock", "wb") as lock:  # noqa: PTH123
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until the worker that makes it has made it
-            if not stored.exists():
-                # Written beside it and renamed, so that a worker reads a whole file.
-                partial = stored.with_suffix(f".{os.getpid()}")
-                partial.write_bytes(pickle.dumps(diagnose()))
-                partial.replace(stored)
+    while not _made(stored, diagnose):
+        _make_another(Path(folder))  # while another worker makes this one
     diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
     return diagnosis
+
+
+def _made(stored: Path, diagnose: Callable[[], Diagnosis]) -> bool:
+    """Whether the diagnosis is there, made now where nobody has made it yet; not where another worker is about to."""
+    if stored.exists():
+        return True
+    with open(f"{stored}.lock", "wb") as lock:  # noqa: PTH123
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if _others() else 0))
+        except BlockingIOError:
+            return False
+        if not stored.exists():
+            # Written beside it and renamed, so that a worker reads a whole file.
+            unfinished = stored.with_suffix(f".{os.getpid()}")
+            unfinished.write_bytes(pickle.dumps(diagnose()))
+            unfinished.replace(stored)
+    return True
+
+
+@cache
+def _others() -> list[str]:
+    """The cases that this worker has not looked at while it waited. Most tests of all cases begin with the first: two workers would go
+    through them together, one at a time, so who waits makes one of the last meanwhile."""
+    return folders()
+
+
+def _make_another(folder: Path) -> None:
+    """Make the last case that nobody has made or is making."""
+    while _others():
+        other = _others().pop()
+        if not (folder / other).exists() and _made(folder / other, partial(run, other)):
+            return
 
 
 @cache

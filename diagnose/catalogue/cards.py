@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 from diagnose.units import Size, Version
 
 #: Words of a device name that do not identify a card: makers, product lines, sockets, editions.

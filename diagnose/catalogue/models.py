@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any
 
@@ -56,7 +55,8 @@ def model(path: str) -> Model | None:
         number = next((index["short"][name] for text in spellings for name in _informal_spellings(text) if name in index["short"]), None)
     if number is None:
         return None
-    return shape_of(*json.loads(index["entries"][number]))
+    family, place = index["entries"][number]
+    return _shape(rule_files.table(f"models/{family}"), place)
 
 
 def vocabularies(family: str) -> frozenset[int]:
@@ -82,17 +82,23 @@ def kin(path: str) -> list[Model]:
     sizes = re.findall(r"(?<![\d.])(\d{1,4}(?:[.p]\d{1,2})?b)(?![a-z])", name)
     if not sizes:
         return []
-    entries = [json.loads(text) for text in _index()["entries"] if sizes[0] in text.lower()]
     related = [
-        (entry, traits)
-        for entry, traits in entries
+        (table, place)
+        for table in rule_files.table("models").values()
+        for place, entry in enumerate(table["models"])
         if re.search(rf"[-_]{re.escape(sizes[0])}(?![a-z\d])", entry["id"].lower())
         and (stem := re.match(r"[a-z]+", entry["id"].lower().rpartition("/")[2])) is not None
         and len(stem[0]) > 2
         and stem[0] in name
     ]
-    shapes = [shape_of(entry, traits) for entry, traits in related]
+    shapes = [_shape(table, place) for table, place in related]
     return list({(shape.h, shape.f, shape.L, shape.V): shape for shape in shapes}.values())[:MOST_KIN]
+
+
+def _shape(table: Mapping[str, Any], place: int) -> Model:
+    """The model at a place in its family's table."""
+    traits = {key: value for key, value in table.items() if key != "models"}
+    return shape_of(table["models"][place], traits)
 
 
 def _spellings(path: str) -> Iterator[str]:
@@ -179,19 +185,18 @@ def _alike(one: int, other: int) -> bool:
 def build_index() -> dict[str, Any]:
     """Build the lookup tables, which are kept on disk. `names`: each unambiguous spelling -> its number in `entries`; `plain`: the same for
     names with normalized separators; `short`: names without their release, the first of several releases of one size; `owners`: their
-    organisations; `entries`: JSON texts of an entry and its family's traits (texts, since only one of them is decoded);
+    organisations; `entries`: the file of its family and its place there (only that file is read then);
     `vocabularies`: vocabulary sizes by family."""
     exact: dict[str, int] = {}
     shortened: dict[str, int | None] = {}
     normalized: dict[str, int | None] = {}
     short: dict[str, int | None] = {}
-    entries: list[str] = []
+    entries: list[tuple[str, int]] = []
     sizes: list[int] = []
-    for table in rule_files.table("models").values():
-        traits = {key: value for key, value in table.items() if key != "models"}
-        for entry in table["models"]:
+    for family, table in rule_files.table("models").items():
+        for place, entry in enumerate(table["models"]):
             number = len(entries)
-            entries.append(json.dumps([entry, traits]))
+            entries.append((family, place))
             sizes.append(entry["total_params"])
             for alias in (entry["id"], *entry["aliases"]):
                 exact.setdefault(alias.lower(), number)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+
+from diagnose.records import NamedTuple
 
 
 @dataclass(slots=True, unsafe_hash=True)

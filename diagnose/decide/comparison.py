@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache, reduce
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from diagnose.decide.expression import Choices, Comparison, Figure, Name, Node, Product, Share
 from diagnose.errors import user_error
@@ -15,8 +14,13 @@ from diagnose.phrases import Text
 from diagnose.ternary import Truth, any_of, not_
 from diagnose.units import Size, Version, size_of
 
-#: What an expression yields. Switches are bool; counts and ratios are both Fraction.
-Operand: TypeAlias = "Size | Fraction | str | bool | Version"
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+#: A count or a ratio, exactly. (Few comparisons need a Fraction, which takes a hundredth of a diagnosis to import: functions import it.)
+Number: TypeAlias = "int | Fraction"
+#: What an expression yields. Switches are bool.
+Operand: TypeAlias = "Size | Number | str | bool | Version"
 #: How a name is looked up; None is unknown.
 Lookup: TypeAlias = Callable[[str], Value]
 
@@ -39,15 +43,16 @@ def _asked(comparison: Comparison) -> Callable[[Lookup], Truth]:
             return _is(left.name, frozenset(part.text for part in right.parts), True)
         alternatives = [_asked(choice) for choice in choices(comparison)]
         return lambda lookup: any_of(alternative(lookup) for alternative in alternatives)
-    constant = _constant(right, kind) if isinstance(right, Figure) else None
+    has_fraction = kind == "number" and isinstance(right, Figure) and not right.text.isdecimal()
+    constant = _constant(right, kind) if isinstance(right, Figure) and not has_fraction else None
     if not isinstance(left, Name) or constant is None:
         return lambda lookup: (
             None if (operand := value(left, lookup, kind)) is None else _compared(operand, sign, value(right, lookup, kind))
         )
     if isinstance(constant, (str, bool)) and sign in ("==", "!="):
         return _is(left.name, frozenset({constant}), sign == "==")
-    if isinstance(constant, Fraction) and constant.denominator == 1:
-        return _counted(left.name, sign, constant.numerator)
+    if type(constant) is int:
+        return _counted(left.name, sign, constant)
     return lambda lookup: _compared(_known(lookup(left.name)), sign, constant)
 
 
@@ -73,13 +78,13 @@ _ORDERS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operato
 
 
 def _counted(name: str, sign: str, constant: int) -> Callable[[Lookup], Truth]:
-    order, exact = _ORDERS[sign], Fraction(constant)
+    order = _ORDERS[sign]
 
     def asked(lookup: Lookup) -> Truth:
         fact_value = lookup(name)
         if fact_value is None:
             return None
-        return bool(order(fact_value, constant)) if fact_value.__class__ is int else _compared(_known(fact_value), sign, exact)
+        return bool(order(fact_value, constant)) if fact_value.__class__ is int else _compared(_known(fact_value), sign, constant)
 
     return asked
 
@@ -96,7 +101,7 @@ def _exactly(left: Operand, sign: str, right: Operand) -> Truth:
     """Compare two values without ranges. Words and switches have no order: None for anything but == and !=."""
     if sign in ("==", "!="):
         return (left == right) is (sign == "==")
-    if (isinstance(left, Fraction) and isinstance(right, Fraction)) or (isinstance(left, Version) and isinstance(right, Version)):
+    if (is_number(left) and is_number(right)) or (isinstance(left, Version) and isinstance(right, Version)):
         is_less = left < right  # type: ignore[operator]  # both are of the one class or of the other
         return {"<": is_less, "<=": is_less or left == right, ">": not is_less and left != right, ">=": not is_less}[sign]
     return None
@@ -123,7 +128,7 @@ def value(node: Node, lookup: Lookup, kind: str = "size") -> Operand | None:
     if isinstance(node, Figure):
         return _constant(node, kind)
     if isinstance(node, Share):
-        return _times(value(node.whole, lookup, kind), _share(node.percent))
+        return _part(value(node.whole, lookup, kind), *_share(node.percent))
     if isinstance(node, Product):
         return reduce(_times, (value(part, lookup, kind) for part in node.parts))
     if isinstance(node, Choices):
@@ -142,12 +147,42 @@ def _known(fact_value: Value) -> Operand | None:
         return None if fact_value == "unknown" else fact_value
     if isinstance(fact_value, Text):
         return fact_value.en
-    return Fraction(fact_value) if isinstance(fact_value, (int, float)) else None
+    return _number(fact_value) if isinstance(fact_value, (int, float)) else None
+
+
+def is_number(operand: Operand | None) -> TypeGuard[Number]:
+    """Whether it is a count or a ratio."""
+    return operand is not None and not isinstance(operand, (Size, str, bool, Version))
+
+
+def _number(figure: float | str) -> Number:
+    """A number, or the text of one, exactly."""
+    if isinstance(figure, int):
+        return figure
+    if isinstance(figure, str) and figure.isdecimal():
+        return int(figure)
+    from fractions import Fraction
+
+    exact = Fraction(figure)
+    return exact.numerator if exact.denominator == 1 else exact
 
 
 @lru_cache(maxsize=256)
-def _share(percent: str) -> Fraction:
-    return Fraction(percent) / 100
+def _share(percent: str) -> tuple[int, int]:
+    """A percentage as a ratio of whole numbers."""
+    whole, _, fraction = percent.partition(".")
+    return int(whole + fraction), 100 * 10 ** len(fraction)
+
+
+def _part(whole: Operand | None, times: int, parts: int) -> Operand | None:
+    """`times / parts` of a size or number."""
+    if isinstance(whole, Size):
+        return whole.scaled(times, parts)
+    if not is_number(whole):
+        return None
+    from fractions import Fraction
+
+    return whole * Fraction(times, parts)
 
 
 @lru_cache(maxsize=4096)
@@ -158,7 +193,7 @@ def _constant(figure: Figure, kind: str) -> Operand | None:
         return size_exactly(figure.text)
     if kind == "switch" and figure.kind == "word":
         return figure.text == "enabled"
-    return figure.text if figure.kind == "word" else Fraction(figure.text)
+    return figure.text if figure.kind == "word" else _number(figure.text)
 
 
 def size_exactly(text: str) -> Size | None:
@@ -170,17 +205,17 @@ def size_exactly(text: str) -> Size | None:
 def _times(left: Operand | None, right: Operand | None) -> Operand | None:
     if left is None or right is None:
         return None
-    if isinstance(left, Fraction) and isinstance(right, Size):
-        left, right = right, left
-    if isinstance(left, Size) and isinstance(right, Fraction):
+    if is_number(left) and isinstance(right, Size):
+        return right.times(left)
+    if isinstance(left, Size) and is_number(right):
         return left.times(right)
-    return left * right if isinstance(left, Fraction) and isinstance(right, Fraction) else None
+    return left * right if is_number(left) and is_number(right) else None
 
 
 def _plus(left: Operand | None, right: Operand | None, sign: str) -> Operand | None:
     if isinstance(left, Size) and isinstance(right, Size):
         return left + right if sign == "+" else left - right
-    if isinstance(left, Fraction) and isinstance(right, Fraction):
+    if is_number(left) and is_number(right):
         return left + right if sign == "+" else left - right
     return None
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from diagnose import rule_files
 from diagnose.errors import user_error
+from diagnose.records import NamedTuple
 
 Operator = Literal[">=", "<=", "==", "!=", ">", "<", "in"]
 Sign = Literal["+", "-"]

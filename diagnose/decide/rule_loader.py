@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, Node, comparison_of, names, node_of, parse, parse_sum, to_data
 from diagnose.errors import UserError, user_error
 from diagnose.facts import require_declared
 from diagnose.phrases import Text, same
+from diagnose.records import NamedTuple
 
 #: A rule as its file writes it: every scalar is text.
 Raw: TypeAlias = "Mapping[str, Any]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from diagnose.decide import verdict_wording
 from diagnose.decide.comparison import Lookup, holds, unknown_in, value
@@ -12,6 +11,7 @@ from diagnose.decide.rule_loader import Rule
 from diagnose.decide.verdict import Outcome, Verdict
 from diagnose.facts import FactBook, Value, Witness, typed
 from diagnose.phrases import Text, same
+from diagnose.records import NamedTuple
 from diagnose.ternary import Truth, all_of, any_of, not_
 from diagnose.units import Size
 

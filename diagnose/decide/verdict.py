@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose.facts import Witness
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 Outcome = Literal["fires", "likely", "possible", "unknown", "quiet"]

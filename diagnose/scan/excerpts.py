@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from diagnose.records import NamedTuple
 from diagnose.scan.substring_index import SubstringIndex
 
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from diagnose.errors import UserError, user_error
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

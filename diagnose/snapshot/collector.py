@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from typing import Any, NamedTuple
+from typing import Any
 
+from diagnose.records import NamedTuple
 from diagnose.snapshot.pickle_reader import CONSUMED
 from diagnose.snapshot.shapes import Memo, RawConsumer, decode_value
 from diagnose.snapshot.snapshot_limits import DEVICES, FRAME_TEXT, FRAMES, TAIL, UnreadableSnapshot

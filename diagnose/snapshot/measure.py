@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import NamedTuple
 
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.snapshot.collector import ALLOCATED, INACTIVE, LISTED, PENDING, Collector, OomEntry, Segment, Trace
 from diagnose.snapshot.snapshot_limits import POOLS, BoundedReader, UnreadableSnapshot
 from diagnose.snapshot.stack_frames import NO_FRAMES, Frame, Stack, code_frame, memory_group, user_frames

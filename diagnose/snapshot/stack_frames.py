@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 
 #: Groups of memory that no pattern of rules/snapshots.yaml matches, and of memory without any Python frame.
 UNSORTED, NO_FRAMES = "unsorted", "not_recorded"

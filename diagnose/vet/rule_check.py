@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 from diagnose.vet import examples, frameworks, language, links, meaning, remedy_form, rule_form, tables
 from diagnose.vet.fault import Fault
 from diagnose.vet.paper import Paper, papers

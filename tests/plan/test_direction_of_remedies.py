@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from collected import for_each
 from workshop import GIB, job, reprice
 
@@ -49,4 +47,4 @@ def test_without_a_direction_the_figures_of_a_log_would_be_taken() -> None:
     """A context of 4,096 is not lengthened to the 150,745 tokens that the cache holds."""
     rule = next(rule for rule in TURNING if rule.id == "shorter-context")
     assert tried(rule, 4096) == [3000, 2048, 1024]
-    assert 150_745 in tried(replace(rule, to=rule.to._replace(goes="")), 4096)
+    assert 150_745 in tried(rule._replace(to=rule.to._replace(goes="")), 4096)

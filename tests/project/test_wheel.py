@@ -48,7 +48,8 @@ def test_every_rule_and_grammar_is_in_the_wheel(wheel: Path) -> None:
     for room in ("rules", "grammars"):
         for file in (ROOT / room).rglob("*.*"):
             assert f"diagnose/_shipped/{file.relative_to(ROOT).as_posix()}" in held
-    assert {"diagnose/_shipped/compiled/rules.knobs.json", "diagnose/_shipped/compiled/models.index.json", "diagnose/py.typed"} <= held
+    compiled = ("rules.knobs", "rules.models.qwen2", "models.index", "judge.rules", "plan.remedies", "plan.constraints", "parse.words")
+    assert {"diagnose/py.typed", *(f"diagnose/_shipped/compiled/{name}.json" for name in compiled)} <= held
 
 
 def test_the_wheel_carries_nothing_else(wheel: Path) -> None:

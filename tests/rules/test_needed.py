@@ -15,6 +15,7 @@ from diagnose.decide import rule_loader as causes
 from diagnose.plan.remedies import remedy_rules as remedies
 
 
+@cache
 def spoken(name: str, room: str) -> set[str]:
     """The rules that say something about a case: causes found, or remedies proposed and rejected."""
     if room == "causes":

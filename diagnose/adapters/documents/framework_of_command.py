@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import YES, Places
@@ -13,6 +13,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import programs_of_options, trainer_of_overrides
 from diagnose.adapters.schema.table_types import Table
 from diagnose.facts import Origin, Witness
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from diagnose.adapters.launch.launch_command import Launch

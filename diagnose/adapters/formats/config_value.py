@@ -6,9 +6,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose.phrases import Text, phrase
+from diagnose.records import NamedTuple
 from diagnose.word_conditions import UNSET
 
 #: Limits of one config, in bytes, characters of a script, keys and levels. A larger one is refused, not read in part.

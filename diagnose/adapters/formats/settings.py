@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose.adapters.formats.config_value import Places, name_of
 from diagnose.errors import user_error
 from diagnose.facts import Fact, Input, Notice
+from diagnose.records import NamedTuple
 from diagnose.scan.source import open_path, read_up_to
 
 #: Bytes that are read of a config; a larger one is refused with a notice.

@@ -6,7 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
-from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.documents.framework_of_command import StartedProgram
@@ -21,6 +20,7 @@ from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Fact, FactBook, Notice, Origin, Witness
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase, same
+from diagnose.records import NamedTuple
 
 #: Launchers that start nothing but programs of torch.
 _TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")

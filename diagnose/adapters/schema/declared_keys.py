@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
-from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
+from diagnose.records import NamedTuple
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.ternary import Truth
 from diagnose.units import Version

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose.adapters.formats.config_value import Leaf, texts_of
 from diagnose.adapters.schema.table_types import Table
+from diagnose.records import NamedTuple
 from diagnose.release_spans import EVERY, ReleaseSpan, from_data
 from diagnose.word_conditions import conditions, hold, is_one_of
 

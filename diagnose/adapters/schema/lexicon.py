@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose import rule_files
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_DEPTH, Leaf
@@ -14,6 +14,7 @@ from diagnose.adapters.schema.value_meaning import NOTHING, largest_number, mean
 from diagnose.catalogue import model
 from diagnose.facts import Value
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 from diagnose.word_conditions import UNSET, Conditions, is_one_of, word_of
 
 #: The name under which documents that were read so have their table.

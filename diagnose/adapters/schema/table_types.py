@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any
 
+from diagnose.records import NamedTuple
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.units import Version
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import NamedTuple
 
 from diagnose.adapters.formats.config_value import NO, YES, Leaf
 from diagnose.adapters.schema.table_types import Key
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared, typed
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 #: Sentinel: the key is present and leaves the knob alone.
 NOTHING = object()

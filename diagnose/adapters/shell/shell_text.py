@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 #: What people write in place of a secret: <token>, <secret redacted>.
 PLACEHOLDER = r"<[A-Za-z](?:[^<>\n|&;]*[^<>\s|&;])?>(?=\s|$)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from diagnose import catalogue, families, rule_files
 from diagnose.budget.attribution.match_chance import BAR, Trial
@@ -98,7 +97,7 @@ def _doubted(found: list[Attribution]) -> list[Attribution]:
     for evidence in (True, False):
         alike = [attribution for attribution in found if attribution.exact and attribution.agrees is evidence]
         if len({attribution.group for attribution in alike}) > 1:
-            found = [replace(each, exact=False) if each in alike else each for each in found]
+            found = [each._replace(exact=False) if each in alike else each for each in found]
     return found
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.budget.attribution.tensor_table import Tensor, tensors
 from diagnose.budget.model.block_rounding import Allocator, prints_as, window
 from diagnose.budget.model.formulas import Formula, Number, Span, formula
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose import rule_files
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text.lazy_re import finds
+from diagnose.records import NamedTuple
 from diagnose.word_conditions import conditions, is_one_of
 
 #: The files of the table. Where nothing else decides between two tensors, the earlier one is named.

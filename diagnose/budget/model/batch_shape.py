@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose import rule_files
 from diagnose.budget.model.formulas import Number
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.traits import traits_of
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
 
 from diagnose import families
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
+from diagnose.records import NamedTuple
 from diagnose.traits import during, traits_of
 from diagnose.units import Size, torch_prints
 

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from math import ceil, floor
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from diagnose.budget.model.ledger import Term
 from diagnose.phrases import phrase
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 

@@ -3,12 +3,11 @@ and engine, which may share cards and processes."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose import families
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.traits import during, traits_of
 
 #: What a role that learns beside the policy is told for itself: its own knob, and the policy's which that stands for.

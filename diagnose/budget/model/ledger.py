@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -132,8 +133,7 @@ class Ledger:
         return min(failing.total.bytes / self.observed.bytes, 1.0)
 
 
-@dataclass(slots=True, repr=False)
-class Attribution:
+class Attribution(NamedTuple):
     """A tensor of this run whose block would print as the failed request. `event` is the index of that event."""
 
     event: int
@@ -158,7 +158,7 @@ class Attribution:
     width: int | None = None  # bytes per element, where they follow the run's precision
     padded: bool = False  # `span` counts the tokens of packed sequences, each padded to the longest
     against: bool | None = None  # whether the settings give such a tensor elements of another width; None: they do not say
-    lowered_by: Mapping[str, float] = field(default_factory=dict)  # knobs with their power in the bytes: 2 where half leaves a quarter
+    lowered_by: Mapping[str, float] = {}  # knobs with their power in the bytes: 2 where half leaves a quarter
     avoided_by: tuple[str, ...] = ()  # knobs with a value that does without such a tensor
     kept_by_layers: bool = False  # every layer of the failed pass keeps one until backward
     phase: str = ""  # the only one in which there is such a tensor

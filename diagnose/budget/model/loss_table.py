@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from diagnose import rule_files
 from diagnose.adapters.schema.framework_tables import lineage
+from diagnose.records import NamedTuple
 from diagnose.release_spans import releases
 from diagnose.ternary import Truth, all_of, any_of, not_
 from diagnose.units import Version

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose.budget.model.formulas import Number, Span
 from diagnose.budget.model.job_roles import Role
 from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import Sharding
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.traits import traits_of
 
 WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}

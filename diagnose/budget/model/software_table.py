@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from diagnose import rule_files
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.release_spans import releases
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose.budget.model.job_roles import Role
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.traits import traits_of
 
 Scheme = Literal["single", "ddp", "zero0", "zero1", "zero2", "zero3", "fsdp", "fsdp_grad"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import term
@@ -17,6 +16,7 @@ from diagnose.budget.moments.read_set_memo import ReadSetMemo
 from diagnose.budget.terms import denoiser, extra_models, training_states
 from diagnose.facts import FactBook
 from diagnose.phrases import phrase
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 

@@ -5,8 +5,6 @@ The widths were read off the tensors that models of transformers save (benchmark
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.trainable_params import trains_norms
 from diagnose.budget.terms import adapter_inputs, dora
@@ -16,6 +14,7 @@ from diagnose.budget.terms.layer_mode import Mode, build_mode, is_upcast, keeps_
 from diagnose.budget.terms.uneven_layers import embedding_gate
 from diagnose.budget.terms.weight_terms import is_quantised
 from diagnose.catalogue import Model
+from diagnose.records import NamedTuple
 from diagnose.units import Version
 
 #: Attention that takes keys and values as they are, without repeating them, and makes no mask.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import Number, term
@@ -13,6 +13,7 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
+from diagnose.records import NamedTuple
 from diagnose.release_spans import releases
 from diagnose.units import Size
 

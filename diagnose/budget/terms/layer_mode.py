@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose.budget.model.formulas import Span
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.weight_terms import adapter_width, is_prepared
+from diagnose.records import NamedTuple
 
 
 class Mode(NamedTuple):

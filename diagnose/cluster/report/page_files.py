@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 from diagnose.cluster.report import report_masks, report_queries, report_words
@@ -17,6 +16,7 @@ from diagnose.cluster.report.report_queries import Failed
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Store, Summary
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.parts.strings import harmless, map_texts, one_line
 from diagnose.whole_file import draft
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from diagnose.cluster.report import report_words
 from diagnose.cluster.report.report_queries import FIRST_BIN
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Summary, Times
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.markup import page_templates
 from diagnose.render.parts.words import colon, comma
 from diagnose.units import show

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 from time import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose.cluster.report.summary_types import Cause, Cost, Counts, Lack, Named, Period, Store, Summary, Times, Unread
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.version import __version__
 
 #: What a group's key is, in SQL.

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from diagnose.cluster.store.group_fingerprint import Parts
 from diagnose.errors import log_crash
 from diagnose.phrases import Text, phrase
 from diagnose.plan.remedies.remedy import Edit
+from diagnose.records import NamedTuple
 
 T = TypeVar("T")
 

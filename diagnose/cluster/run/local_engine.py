@@ -8,13 +8,14 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from diagnose import workers
 from diagnose.cluster.cluster_errors import cluster_error
 from diagnose.cluster.run.task import LIMITS, JobOptions, Limits, Task
 from diagnose.cluster.run.worker_supervisor import Supervisor
 from diagnose.cluster.store.result import DiagnosisSummary, Result
+from diagnose.records import NamedTuple
 
 Item = TypeVar("Item")
 

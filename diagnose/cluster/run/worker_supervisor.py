@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from time import monotonic
-from typing import NamedTuple
 
 from diagnose import workers
 from diagnose.cluster import PRELOADED
 from diagnose.cluster.run.task import JobOptions, Limits, Task
 from diagnose.cluster.store.result import Result, unread_result
 from diagnose.phrases import phrase
+from diagnose.records import NamedTuple
 
 #: Jobs after which a process is replaced.
 JOBS_PER_PROCESS = 5000

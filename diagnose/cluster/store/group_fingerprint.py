@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
-from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.decide.hypotheses import POSSIBLE
@@ -22,6 +21,7 @@ from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Frame
+from diagnose.records import NamedTuple
 
 #: Frames that Python names itself: the enclosing function, whose frame is above, tells the place.
 ANONYMOUS = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<lambda>")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from diagnose.cluster.find.job import Job
 from diagnose.phrases import Text, phrase
+from diagnose.records import NamedTuple
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.cluster.cluster_errors import database_errors, is_about_file
 from diagnose.cluster.store import group_fingerprint, result_tables
@@ -17,6 +17,7 @@ from diagnose.cluster.store.result import DiagnosisSummary, Result, unread_resul
 from diagnose.cluster.store.result_tables import Row
 from diagnose.errors import log_crash
 from diagnose.phrases import Text, phrase
+from diagnose.records import NamedTuple
 from diagnose.version import __version__
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ before is history.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

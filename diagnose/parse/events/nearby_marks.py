@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from diagnose.records import NamedTuple
 from diagnose.scan import memory_words
 from diagnose.scan.excerpts import Hit
 

@@ -8,10 +8,11 @@ common order, and inside one log only if the failures are more than a second apa
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.facts import Fact
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import clean
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

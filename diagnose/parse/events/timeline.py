@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import families
 from diagnose.facts import Notice
@@ -14,6 +14,7 @@ from diagnose.parse.frames import phases
 from diagnose.parse.messages.scheduler_oom import STOPS
 from diagnose.parse.text.lines import Page
 from diagnose.phrases import phrase
+from diagnose.records import NamedTuple
 from diagnose.scan.excerpts import Excerpt
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from base64 import urlsafe_b64decode
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
@@ -39,16 +39,16 @@ _ALL = r"(?:--num[-_]processes|-np|--ntasks)[ =](\d{1,6})\b"
 _NODES = r"(?:--nnodes|--num[-_]nodes|NNODES)[ =](\d{1,5})\b"
 
 
-@cache
-def _program_pattern() -> re.Pattern[bytes]:
-    """The places in a line that may start a program (rules/programs.yaml)."""
-    return re.compile("|".join(rule_files.table("programs")["echoed"]).encode())
+@lru_cache(maxsize=256)
+def _program_pattern(words: frozenset[bytes]) -> re.Pattern[bytes]:
+    """The places in a line that may start a program, as far as their words stand in the log."""
+    return re.compile(b"|".join(text for text, word in _places().items() if word in words))
 
 
 @cache
-def _words() -> frozenset[bytes]:
-    """Literals of these places, to search for before the pattern."""
-    return frozenset(next(filter(None, re.split(r"\\b|[(\\\[]", text))).encode() for text in rule_files.table("programs")["echoed"])
+def _places() -> dict[bytes, bytes]:
+    """The places that may start a program (rules/programs.yaml), each with a literal to search for before the pattern."""
+    return {text.encode(): next(filter(None, re.split(r"\\b|[(\\\[]", text))).encode() for text in rule_files.table("programs")["echoed"]}
 
 
 @cache
@@ -64,9 +64,13 @@ def _command_pattern() -> re.Pattern[str]:
     return re.compile(rf"{_BEFORE}(?:{_programs()}|ALLOC_CONF=\S*)(?: |$)")
 
 
+def _pasted(text: str) -> re.Match[str] | None:
+    """The start of a command without a prompt. Variables set before a program give it away, since no output begins so."""
+    return _pasted_pattern().match(text) if text.partition("=")[0].isupper() else None
+
+
 @cache
 def _pasted_pattern() -> re.Pattern[str]:
-    """A command without a prompt. Variables set before a program give it away, since no output begins so."""
     return re.compile(rf"(?=(?:[A-Z][A-Z0-9_]*=\S+ +)+(?:{_programs()}) )")
 
 
@@ -129,17 +133,17 @@ def _find_commands(pages: Iterable[Page]) -> list[Command]:
     for page in pages:
         if page.excerpt.offset >= REACH:
             continue
-        words = page.excerpt.spots.among(_words())
+        words = frozenset(page.excerpt.spots.among(frozenset(_places().values())))
         places = sorted(at for word in words for at in page.excerpt.spots.places(word))
         for at in places:
-            if _program_pattern().match(page.excerpt.raw, at, REACH) is None:
+            if _program_pattern(words).match(page.excerpt.raw, at, REACH) is None:
                 continue
             index = page.index(page.excerpt.offset + at)
             if (page.source, page.number(index)) in done:
                 continue
             done.add((page.source, page.number(index)))
             text = page.line(index).text
-            echo = re.match(_ECHO, text) or _pasted_pattern().match(text) or _printed(text)
+            echo = re.match(_ECHO, text) or _pasted(text) or _printed(text)
             if echo is None or not _command_pattern().match(text[echo.end() :]):
                 continue
             commands.append(Command(_join_continued(page, index, echo.end()), page.witness(page.excerpt.offset + page.bounds(index)[0])))

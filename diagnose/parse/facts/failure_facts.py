@@ -12,7 +12,7 @@ from diagnose.parse.events import progress
 from diagnose.parse.facts import run_memory
 from diagnose.parse.frames import activity, partial_traceback, phases
 from diagnose.parse.messages import host_oom
-from diagnose.parse.text.lazy_re import lazy_compile, matches_pattern
+from diagnose.parse.text.lazy_re import finds, lazy_compile, matches_pattern
 from diagnose.units import Size
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ _FIELDS = (
 )
 
 _SITE = lazy_compile(r".*(?:site|dist)-packages/|.*transformers_modules/")
-_PASSES_ON = lazy_compile(r"^(_wrapped_call_impl|_call_impl|inner|wrapper|wrapped_fn|<module>)$")
+_PASSES_ON = r"^(_wrapped_call_impl|_call_impl|inner|wrapper|wrapped_fn|<module>)$"
 #: Statements that only one attention implementation runs.
 _ATTENTION = (
-    ("flash_attention_2", lazy_compile(r"flash_attn|flash_attention_forward|flash_attn_cuda")),
-    ("sdpa", lazy_compile(r"scaled_dot_product_attention")),
+    ("flash_attention_2", r"flash_attn|flash_attention_forward|flash_attn_cuda"),
+    ("sdpa", r"scaled_dot_product_attention"),
     (
         "eager",
-        lazy_compile(
+        (
             r"attn_(?:weights|scores|probs)\s*=.*softmax|attention_(?:probs|scores)\s*=.*softmax|eager_attention_forward"
             r"|att(?:entio)?n_(?:weights|scores)\s*=\s*(?:torch\.(?:matmul|bmm|baddbmm)|attention_scores\s*[/+])"
         ),
@@ -192,7 +192,7 @@ def _largest(root: Event, place: Witness) -> Iterator[Fact]:
 
 def _innermost_function(frames: Sequence[Frame]) -> str:
     """The innermost frame that does more than pass a call on, as package/file.py:function."""
-    frame = next((frame for frame in reversed(frames) if not _PASSES_ON.match(frame.function)), frames[-1])
+    frame = next((frame for frame in reversed(frames) if not matches_pattern(_PASSES_ON, frame.function)), frames[-1])
     return f"{_SITE.sub('', frame.file)}:{frame.function}"
 
 
@@ -223,7 +223,7 @@ def _attention(placed: PlacedMessage) -> Iterator[Fact]:
 @lru_cache(maxsize=1024)
 def _implementation(function: str, statement: str) -> str | None:
     """The attention implementation that alone has such a frame; cached, because the same frames recur."""
-    return next((name for name, words in _ATTENTION if words.search(f"{statement} {function}") and "vision" not in function), None)
+    return next((name for name, pattern in _ATTENTION if finds(pattern, f"{statement} {function}") and "vision" not in function), None)
 
 
 def _is_softmax_alone(frame: Frame) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Origin, Value, declared
@@ -15,6 +15,7 @@ from diagnose.parse.facts import echoed_commands, settings_dumps
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import REACH, lines_below
+from diagnose.records import NamedTuple
 from diagnose.units import Size, Version
 
 if TYPE_CHECKING:

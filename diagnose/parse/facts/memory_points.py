@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 from diagnose.units import MOST_DIGITS, Size, whole_number
 
 if TYPE_CHECKING:

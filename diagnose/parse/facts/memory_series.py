@@ -9,13 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.facts import memory_points
 from diagnose.parse.facts.memory_points import HOST, MOST, Point
 from diagnose.parse.facts.memory_trend import FEW, FEWEST, Trend, classify_trend, falls_at_marks, growth_at_marks
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,9 @@ changes to what the job did between two prints."""
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:

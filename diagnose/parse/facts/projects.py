@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from diagnose.parse.text.lines import Page
@@ -63,7 +64,9 @@ def find(raw: bytes) -> Named | None:
     for start, end in _parts(len(raw)):
         for name, task, offset, weight in _names(raw, start, end):
             weights[task] = weights.get(task, 0) + weight
-            firsts.setdefault(task, Named(task, name, offset))
+            known = firsts.get(task)
+            if known is None or (offset, -len(name)) < (known.offset, -len(known.name)):  # the names come in no order
+                firsts[task] = Named(task, name, offset)
     most = min(weights, key=lambda task: (-weights[task], firsts[task].offset), default=None)
     return firsts[most] if most is not None else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import declared
@@ -12,6 +12,7 @@ from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.model.reading import Dump, Form
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import same_stream
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

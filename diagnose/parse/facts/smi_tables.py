@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.facts import Fact, Value
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:

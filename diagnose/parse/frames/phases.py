@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from diagnose import rule_files
 from diagnose.parse.model.event import Frame
 from diagnose.parse.text import lazy_re
-from diagnose.parse.text.lazy_re import lazy_compile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from diagnose.scan.excerpts import Excerpt
 
 #: Frames of torch and of decorators that only pass a call on.
-_PASSES_ON = lazy_compile(
+_PASSES_ON = (
     r"^(_wrapped_call_impl|_call_impl|__call__|inner|wrapped_fn|wrapped_func|wrapper|wrapped"
     r"|decorate_\w+|_fn|<module>|<lambda>|apply|new_forward)$"
 )
@@ -46,7 +45,7 @@ def _phase_of_frame(file: str, function: str, statement: str, caller: str) -> st
 
 def _fits(rule: Mapping[str, Any], file: str, function: str, statement: str, caller: str) -> bool:
     function = function.rsplit(".", 1)[-1]
-    if _PASSES_ON.match(function) and "statement" not in rule and "file" not in rule:
+    if "statement" not in rule and "file" not in rule and lazy_re.matches_pattern(_PASSES_ON, function):
         return False
     frame_parts = {"file": file.replace("\\", "/"), "function": function, "statement": statement, "caller": caller}
     return all(lazy_re.matches_pattern(rule[name], text) for name, text in frame_parts.items() if name in rule)

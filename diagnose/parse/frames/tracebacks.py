@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse.model.event import Frame
 from diagnose.parse.text import grammar_statements
@@ -12,6 +12,7 @@ from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import BAR, SHORT
 from diagnose.parse.text.lines import same_stream
 from diagnose.parse.text.prefixes import NOBODY, peel
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,14 @@ line below in KiB, which gives the page size.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.event import OtherProcess
 from diagnose.parse.text import grammar_statements
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import lines_above
+from diagnose.records import NamedTuple
 from diagnose.units import IMPOSSIBLE, Size, first_numbers
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.parse.model.message import Message
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 from diagnose.units import Size, whole_number
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from diagnose import families
@@ -226,19 +225,21 @@ def _limits(lines: Iterable[tuple[int, str]], in_order: bool) -> list[tuple[int,
     return limits
 
 
-_QUANTITY_SCALE = {
-    **{f"{letter}i": Decimal(1 << 10 * power) for power, letter in enumerate("KMGTPE", start=1)},
-    **{letter: Decimal(1000**power) for power, letter in enumerate("kMGTPE", start=1)},
-    "m": Decimal(1) / 1000,
-    "": Decimal(1),
+_QUANTITY_SCALE: dict[str, int | str] = {
+    **{f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGTPE", start=1)},
+    **{letter: 1000**power for power, letter in enumerate("kMGTPE", start=1)},
+    "m": "0.001",
+    "": 1,
 }
 
 
 def parse_quantity(text: str) -> Size | None:
     """The bytes of a Kubernetes quantity such as 64Gi, exact; None for anything else and for what no memory can have."""
+    from decimal import Decimal  # few logs name such a quantity
+
     match = re.fullmatch(r"(\d{1,20}(?:\.\d{1,9})?)([A-Za-z]{0,2})", text)
     scale = _QUANTITY_SCALE.get(match[2]) if match else None
-    if match is None or scale is None or Decimal(match[1]) * scale > IMPOSSIBLE:
+    if match is None or scale is None or Decimal(match[1]) * Decimal(scale) > IMPOSSIBLE:
         return None
-    count = round(Decimal(match[1]) * scale)
+    count = round(Decimal(match[1]) * Decimal(scale))
     return Size(count, count, count, text)

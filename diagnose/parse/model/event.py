@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import NamedTuple
 
 from diagnose.facts import Witness
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 

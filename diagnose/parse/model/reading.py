@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose.facts import Fact, Input, Notice, Witness
 from diagnose.parse.model.event import Event
+from diagnose.records import NamedTuple
 
 Form = Literal["values", "rows", "yaml", "overrides"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 from diagnose.units import SCALE, Size
 
 if TYPE_CHECKING:

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import AnyStr, Generic, cast
+from typing import Any, AnyStr, Generic, TypeAlias, cast
+
+from diagnose import rule_files
+
+#: A text that matches a pattern holds all the words of one of these.
+Words: TypeAlias = "Sequence[Sequence[str]]"
+
+#: Tables whose patterns every failure is tried with, and the keys under which these stand.
+_TRIED = ("tensors", "phases", "regimes")
+_KEYS = frozenset({"at", "within", "says", "file", "function", "statement", "caller", "unless", "inside"})
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
@@ -30,7 +40,35 @@ def finds(pattern: str, text: str) -> bool:
 
 
 @cache
-def _words(pattern: str) -> tuple[tuple[str, ...], ...]:
+def _words(pattern: str) -> Words:
+    kept = _kept_words().get(pattern)
+    return words_of(pattern) if kept is None else kept
+
+
+@cache
+def _kept_words() -> dict[str, Words]:
+    """The words of the patterns that every failure is tried with; to tell them takes ten times as long as to read them."""
+    return rule_files.kept("parse.words", _tell_words, *_TRIED)  # type: ignore[no-any-return]
+
+
+def _tell_words() -> dict[str, Words]:
+    patterns = {pattern for name in _TRIED for pattern in _patterns(rule_files.table(name))}
+    return {pattern: words_of(pattern) for pattern in sorted(patterns | {_split_names(pattern)[1] for pattern in patterns})}
+
+
+def _patterns(table: Any, key: str = "") -> Iterator[str]:
+    """The patterns of a table, at any depth."""
+    if isinstance(table, str):
+        yield from [table] if key in _KEYS else []
+    elif isinstance(table, dict):
+        for name, part in table.items():
+            yield from _patterns(part, name)
+    elif isinstance(table, list):
+        for part in table:
+            yield from _patterns(part, key)
+
+
+def words_of(pattern: str) -> tuple[tuple[str, ...], ...]:
     """The words that have to stand in a text that matches, for each alternative of the pattern; none where no word is certain."""
     if _FLAGS.match(pattern):  # case may not matter
         return ((),)
@@ -55,16 +93,6 @@ def _words(pattern: str) -> tuple[tuple[str, ...], ...]:
     return tuple(ways + way)
 
 
-#: The parts of a pattern that tell its words: a class or an escaped sign, a group, a bar, what makes the part before it optional, letters.
-_PART = re.compile(
-    r"(?P<sign>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<opening>\((?:\?(?:P[<=]\w+>?|<?[=!]|[a-zA-Z-]*:))?)|(?P<closing>\))|(?P<bar>\|)"
-    r"|(?P<optional>[*?]|\{[^}]*\})|(?P<letters>[A-Za-z_]+)"
-)
-_FLAGS = re.compile(r"\(\?\w+\)")
-#: Alternatives of one pattern that are worth telling apart.
-_MANY = 48
-
-
 def lazy_compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """`re.compile` at first use: most logs need few of all patterns."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
@@ -81,3 +109,13 @@ class _LazyPattern(Generic[AnyStr]):
         attribute = getattr(compiled, name)
         self.__dict__.update({name: attribute, "pattern": compiled.pattern})
         return attribute
+
+
+#: The parts of a pattern that tell its words: a class or an escaped sign, a group, a bar, what makes the part before it optional, letters.
+_PART = lazy_compile(
+    r"(?P<sign>\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<opening>\((?:\?(?:P[<=]\w+>?|<?[=!]|[a-zA-Z-]*:))?)|(?P<closing>\))|(?P<bar>\|)"
+    r"|(?P<optional>[*?]|\{[^}]*\})|(?P<letters>[A-Za-z_]+)"
+)
+_FLAGS = re.compile(r"\(\?\w+\)")
+#: Alternatives of one pattern that are worth telling apart.
+_MANY = 48

@@ -6,13 +6,14 @@ from bisect import bisect_right
 from functools import cached_property
 from io import BytesIO
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from diagnose.facts import Witness
 from diagnose.parse.text import decoding
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.line_cleaning import SHORT, clean_short, without_prefixes
 from diagnose.parse.text.prefixes import NOBODY, PeeledLine, Prefix, peel, same_stream
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

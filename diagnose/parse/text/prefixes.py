@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.parse.text import decoding
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 MOST = 8  # prefixes that are peeled off one after another: six that people stack, and two that count twice
 INDENT = 16  # characters in which the blanks before an indented line end

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from diagnose.parse.model.message import Message
     from diagnose.parse.text.lines import Page
     from diagnose.parse.text.mixed_lines import DEVICES, without_others
-from typing import NamedTuple
-
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.prefixes import Prefix
+from diagnose.records import NamedTuple
 
 JOINED = 16  # lines that one message may be wrapped into
 LONGEST = 4000  # characters of a message that are parsed

@@ -15,7 +15,6 @@ Edits that break a constraint between settings are refused where values are chos
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from diagnose import families, rule_files, vocabulary
 from diagnose.adapters.schema import framework_tables
@@ -30,6 +29,7 @@ from diagnose.plan.pricing.candidate_values import goes_the_way, value_for
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.remedies.remedy import Rejected
 from diagnose.plan.remedies.remedy_rules import Rule
+from diagnose.records import NamedTuple
 from diagnose.units import Size, show
 
 

@@ -158,7 +158,7 @@ def with_smaller_card(found: Draft, offers: Sequence[Offer], strict: bool, job: 
         return found
     held = {knob: whole.changes[knob] for knob in card.changes if knob in whole.changes}
     alone = replace(card.remedy, fits=job.bench.fits(held))
-    bought = replace(card, remedy=alone, changes=held, rule=replace(card.rule, to=Choice()))  # not sought again
+    bought = replace(card, remedy=alone, changes=held, rule=card.rule._replace(to=Choice()))  # not sought again
     kept = needed(priced((*others, bought), job), strict, job)
     return kept if bought in kept.steps and one_set(kept.steps, strict) else found
 

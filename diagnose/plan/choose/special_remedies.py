@@ -88,7 +88,7 @@ def release_offer(rule: Rule, job: Job, verdict: Verdict, entry: Mapping[str, An
         else ""
     )
     command = same(f"pip install '{_package(library)}{bound}'")
-    titled = replace(rule, title=phrase(f"plan.{rule.remedy}", library=_package(library), release=bound.lstrip("<>="))) if bound else rule
+    titled = rule._replace(title=phrase(f"plan.{rule.remedy}", library=_package(library), release=bound.lstrip("<>="))) if bound else rule
     changes: dict[str, Value] = {f"version.{library}": Version(str(entry["until"]))} if bound.startswith(">=") else {}
     bench = job.bench
     saving = bench.saving(changes) if changes and bench.trust in ("full", "short") else None

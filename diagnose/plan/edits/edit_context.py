@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import NamedTuple
 
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
@@ -16,6 +15,7 @@ from diagnose.facts import Fact, FactBook, Value, Witness, declared
 from diagnose.plan.edits.key_spelling import is_declared, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.remedies.remedy import Edit
+from diagnose.records import NamedTuple
 from diagnose.release_spans import ReleaseSpan
 from diagnose.word_conditions import hold, word_of
 

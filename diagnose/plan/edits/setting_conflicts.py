@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 from math import prod
+from typing import Any
 
+from diagnose import rule_files
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Constraint
 from diagnose.catalogue import cards_named
@@ -76,7 +78,20 @@ def _named(names: str) -> Text:
 
 @cache
 def _comparison(line: str) -> Comparison:
-    return comparison_of(to_data(parse(line)))
+    kept = kept_comparisons().get(line)
+    return parse(line) if kept is None else comparison_of(kept)
+
+
+@cache
+def kept_comparisons() -> dict[str, list[Any]]:
+    """The comparisons of all constraints as data, so that a job needs no grammar."""
+    return rule_files.kept("plan.constraints", _parsed_comparisons, "frameworks")  # type: ignore[no-any-return]
+
+
+def _parsed_comparisons() -> dict[str, list[Any]]:
+    constraints = {constraint for name in framework_tables.names() for constraint in framework_tables.table(name).constraints}
+    lines = {line for constraint in constraints for line in (*constraint.given, *(() if constraint.divides else (constraint.keep,)))}
+    return {line: to_data(parse(line)) for line in sorted(lines)}
 
 
 def contradictions(book: FactBook) -> tuple[Text, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose import rule_files
 from diagnose.budget.model.ledger import Ledger, Moment
@@ -20,6 +20,7 @@ from diagnose.plan.pricing.candidate_values import CAPACITY, as_printed
 from diagnose.plan.pricing.context import Job
 from diagnose.plan.pricing.growth import Track
 from diagnose.plan.remedies.remedy import Edit, Fits
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 #: The card is turned like a knob, though no key of a job says it.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from diagnose.adapters.formats.config_value import LINE_BREAKS
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
 from diagnose.parse.text.lazy_re import lazy_compile
+from diagnose.records import NamedTuple
 
 
 class Splice(NamedTuple):

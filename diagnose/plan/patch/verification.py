@@ -7,7 +7,6 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from diagnose.adapters import config_reader
 from diagnose.adapters.documents.framework_of_command import StartedProgram
@@ -21,6 +20,7 @@ from diagnose.plan.patch import patching
 from diagnose.plan.patch.patch_places import Splice
 from diagnose.plan.patch.patch_variables import variable_name
 from diagnose.plan.remedies.remedy import Edit
+from diagnose.records import NamedTuple
 
 #: Characters of a file that is read again; a longer one is no config that a person wrote, and is edited in words.
 MAX_READ_AGAIN = 100_000

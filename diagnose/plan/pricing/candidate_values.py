@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from math import ceil
 
 from diagnose.catalogue import sizes_sold
@@ -121,7 +120,7 @@ def value_for(knob: str, text: str, book: FactBook) -> Value:
     if not text.startswith("="):
         return typed(knob, text)
     result = comparison.value(node_of(json.loads(text[1:])), book.value, "number")
-    return int(result) if isinstance(result, Fraction) else None
+    return int(result) if comparison.is_number(result) else None
 
 
 def with_word(now: Value, word: str) -> Value:

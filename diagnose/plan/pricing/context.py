@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from diagnose import vocabulary
 from diagnose.adapters.formats.settings import Document
@@ -19,6 +19,7 @@ from diagnose.plan.pricing.saving import Saving
 from diagnose.plan.remedies import remedy_rules
 from diagnose.plan.remedies.remedy import Edit, Fits, Remedy
 from diagnose.plan.remedies.remedy_rules import Rule
+from diagnose.records import NamedTuple
 from diagnose.ternary import Truth
 
 #: The rule of the verdict that calls for what helps most often in a regime (plan/choose/base_rates.py).

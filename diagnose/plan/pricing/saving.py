@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from diagnose.budget.model.ledger import Ledger
 from diagnose.facts import FactBook, Value
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from diagnose.facts import Value
 from diagnose.phrases import Text
 from diagnose.plan.remedies.remedy import Edit, Fits
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from diagnose.budget.model.ledger import Moment
 from diagnose.facts import Value
 from diagnose.phrases import Text
+from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from diagnose import rule_files
 from diagnose.decide.expression import Comparison, comparison_of, names, parse, parse_sum, to_data
@@ -15,6 +14,7 @@ from diagnose.decide.rule_loader import documents
 from diagnose.errors import UserError, user_error
 from diagnose.facts import FactBook, require_declared
 from diagnose.phrases import Text, same
+from diagnose.records import NamedTuple
 
 #: Where `largest` and `smallest` look for a value: multiples of `step` between `least` and `most`
 #: (a share of the value in effect for `largest`, a value for `smallest`; absent: no limit of its own).
@@ -50,8 +50,7 @@ class Unless(NamedTuple):
     even_unknown: bool = False
 
 
-@dataclass(slots=True, repr=False)
-class Rule:
+class Rule(NamedTuple):
     """One remedy rule. The fields are those of its file; those that are not obvious:
 
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.markup import page_templates
 from diagnose.render.parts import advice_text, card_bar, failure_text, memory_rows, words
 from diagnose.render.parts.words import word

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.parts import card_bar, snapshot_view
 from diagnose.snapshot.measure import Held
 from diagnose.snapshot.stack_frames import Frame

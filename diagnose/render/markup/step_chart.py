@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from diagnose import families
 from diagnose.budget.model.ledger import Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.parts import card_bar, failure_text, memory_rows, turned_view, words
 from diagnose.render.parts.turned_view import Column
 from diagnose.render.parts.words import word

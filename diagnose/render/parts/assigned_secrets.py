@@ -11,9 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from diagnose import rule_files
+from diagnose.records import NamedTuple
 
 #: How much a value has to look like a secret, the least first; what each asks is said in rules/secret_names.yaml.
 DEMANDS = ("any", "text", "mixed", "random")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from diagnose import families
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.parts import failure_text, memory_rows, words
 from diagnose.render.parts.words import word
 from diagnose.units import Size

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from diagnose.adapters.formats.config_value import split_lines
 from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice, Witness
 from diagnose.parse.model.event import Event
+from diagnose.records import NamedTuple
 from diagnose.render.parts.strings import harmless
 from diagnose.render.parts.wrapping import cells, clip
 

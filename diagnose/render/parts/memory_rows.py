@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from diagnose import families
 from diagnose.budget.model.ledger import Ledger, Moment, total
 from diagnose.budget.moments.host_memory import fullest_node
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.plan.pricing import fit
+from diagnose.records import NamedTuple
 from diagnose.render.parts import failure_text, words
 from diagnose.render.parts.words import comma, moment, word
 from diagnose.units import Size

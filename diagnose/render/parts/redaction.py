@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from diagnose import rule_files
 from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
+from diagnose.records import NamedTuple
 from diagnose.render.parts import advice_text, assigned_secrets
 from diagnose.render.parts.strings import map_texts
 

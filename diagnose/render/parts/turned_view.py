@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.outlook.turned_knobs import Cell, State, Turned
+from diagnose.records import NamedTuple
 from diagnose.render.parts import card_bar, words
 from diagnose.render.parts.words import word
 from diagnose.units import show

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from typing import TextIO

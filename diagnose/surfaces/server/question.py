@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.render.parts.strings import one_line
 
 #: Characters of a label that are kept.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from diagnose import notebook
 from diagnose.phrases import Lang
+from diagnose.records import NamedTuple
 from diagnose.surfaces.terminal import path_arguments
 
 if TYPE_CHECKING:
