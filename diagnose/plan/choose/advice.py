@@ -60,7 +60,10 @@ def make(
         because = phrase("plan.noted_to_help" if noted else "plan.said_to_help")
         job.listen(Verdict(SAID, "unknown", "likely", "", None, because, same(""), None, True, (), helped, ""))
     offers, refused, faults = weighed(job, job.rules)
-    usual = not any(offer.leads for offer in offers)
+    answered = book.word("log.family") is None and (
+        len(offers) >= FEW or any(offer.fits != "unknown" for offer in offers)
+    )  # `check` has an answer
+    usual = not any(offer.leads for offer in offers) and not answered
     if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
     tried = base_rates.tried(book)
