@@ -27,6 +27,7 @@ CONFIGURED = (
         "forge",
         "invokeai",
         "llamacpp",
+        "openpi",
         "lmdeploy",
         "nnunet",
         "sglang",
