@@ -42,7 +42,7 @@ def bf16_is_for_cards_that_are_known_to_have_it(found: Diagnosis) -> bool:
 def sharding_and_offload_are_no_cure_for_logits(found: Diagnosis) -> bool:
     """They stand after all that answers the logits, unless another leading cause calls for them, and in a plan only beside such a one."""
     causes = [cause for cause in found.judgement.causes if not cause.also_true]
-    if not causes or causes[0].cause != "logits":
+    if not causes or causes[0].cause != "logits" or not causes[0].remedies:  # a cause that is only the likeliest calls for nothing
         return False
     answers, others = set(causes[0].remedies), {word for cause in causes[1:] for word in cause.remedies}
     assert not answers & SHARDING

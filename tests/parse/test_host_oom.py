@@ -165,7 +165,13 @@ WORDINGS = [
     # shared memory
     Wording("loader killed", "RuntimeError: DataLoader worker (pid 1224) is killed by signal: Killed. ", "host_oom_killer", "suspected"),
     Wording("loader gone", "RuntimeError: DataLoader worker (pid(s) 8123, 8124) exited unexpectedly", "host_oom_killer", "suspected"),
-    Wording("loader bus", "RuntimeError: DataLoader worker (pid 8123) is killed by signal: Bus error. ", "dataloader_shm", "suspected"),
+    Wording(
+        "loader bus",
+        "RuntimeError: DataLoader worker (pid 8123) is killed by signal: Bus error. ",
+        "dataloader_shm",
+        "suspected",
+        "bus_error",
+    ),
     Wording(
         "loader shm",
         "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).\0",

@@ -45,11 +45,11 @@ def told(offer: Offer) -> bool:
 
 
 def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
-    """What leading causes call for comes first, new hardware and another model last. What fits is compared by whether it changes the results, by how
-    surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers two of
-    them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down, and by
-    its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a lesser
-    trouble never leads; of one cause's, what eases another moment than the fullest goes last, so does what needs a card that
+    """What leading causes call for comes first, new hardware and another model last. What fits is compared by whether it changes results,
+    by how surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers
+    two of them goes before what answers one); then what takes away what the cause is about, then by how much it slows training down,
+    and by its place in the list. What does not fit (or is not known to) goes by the place of its cause, so that a free remedy for a
+    lesser trouble never leads; of one cause's, what eases another moment than the fullest goes last, so does what needs a card that
     nobody names, and where the ledger is doubted, what leaves the results as they are goes first. Where the tensor that failed is
     known, what lowers it goes before what leaves it as it is; what avoids it goes before what the causes list."""
     price = offer.remedy.price
