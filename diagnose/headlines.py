@@ -20,8 +20,14 @@ KEPT_BACK = 128 * 2**20
 FEW_CARDS = 6
 
 
-def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: Sequence[Ledger], judgement: Judgement) -> Text:
-    """The failure in one sentence, and the explanation of the first cause."""
+def headline(
+    event: Event | None,
+    attributions: Sequence[Attribution],
+    ledgers: Sequence[Ledger],
+    judgement: Judgement,
+    card: Size | None = None,
+) -> Text:
+    """The failure in one sentence, and the explanation of the first cause. `card`: its memory, where the message does not print it."""
     if event is None:
         return check_headline(ledgers) if ledgers else phrase("headline.none")
     if event.status == "lookalike":
@@ -30,7 +36,8 @@ def headline(event: Event | None, attributions: Sequence[Attribution], ledgers: 
     if event.status == "suspected":
         return join_texts([as_sentence(suspected_failure(event, name, phase)), *supposed_cause(judgement)])
     on_host = families.of(event.family).memory == "host"
-    key, request = "host" if on_host else "oom", (host_request_clause if on_host else request_clause)(event, attributions)
+    key = "host" if on_host else "oom"
+    request = host_request_clause(event, attributions) if on_host else request_clause(event, attributions, card)
     opening = phrase(f"headline.{key}" if event.fatal else f"headline.{key}_survived", who=name, phase=phase, request=request)
     return join_texts([as_sentence(opening), *cause_sentences(judgement)])
 
@@ -67,7 +74,7 @@ def supposed_cause(judgement: Judgement) -> list[Text]:
     return [as_sentence(phrase("headline.supposing", why=cause.explanation)) for cause in leading_causes(judgement)[:1]]
 
 
-def request_clause(event: Event, attributions: Sequence[Attribution]) -> Text:
+def request_clause(event: Event, attributions: Sequence[Attribution], card: Size | None = None) -> Text:
     if event.reason:
         return phrase("headline.asked_because", why=reason_text(event))
     if event.requested is None:  # an engine's own checks count tokens and shares: the cause says what they say
@@ -82,17 +89,17 @@ def request_clause(event: Event, attributions: Sequence[Attribution]) -> Text:
         requested=readable_size(event.requested),
         tensor=phrase("headline.tensor", name=best.tensor) if best is not None and is_named else same(""),
         free=free_clause(event),
-        larger=larger_clause(event),
+        larger=larger_clause(event, card),
     )
 
 
-def larger_clause(event: Event) -> Text:
+def larger_clause(event: Event, card: Size | None) -> Text:
     """That one piece was asked for which no card in use could hold, however empty; where the card is not known, how many could."""
     if event.requested is None or families.of(event.family).memory == "host":
         return same("")
-    if event.capacity is not None:
-        beyond = event.requested.low > event.capacity.high
-        return phrase("headline.larger_than_card", capacity=readable_size(event.capacity)) if beyond else same("")
+    if (capacity := event.capacity or card) is not None:
+        beyond = event.requested.low > capacity.high
+        return phrase("headline.larger_than_card", capacity=readable_size(capacity)) if beyond else same("")
     holding = catalogue.cards_holding(event.requested)
     if len(holding) > FEW_CARDS:
         return same("")

@@ -186,7 +186,7 @@ def diagnose(
             status=event.status if event else "none",
             family=event.family if event else None,
             phase=event.phase if event else None,
-            headline=headline(event, attributions, ledgers, judgement),
+            headline=headline(event, attributions, ledgers, judgement, book.size("hardware.capacity")),
             event=root,
         ),
         facts=tuple(book),

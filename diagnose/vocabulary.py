@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
+from typing import Any
 
 from diagnose import rule_files
 
@@ -40,10 +41,9 @@ def kinds_of_samples() -> tuple[str, ...]:
     return tuple(rule_files.table("vocabulary")["kind_of_samples"])
 
 
-@cache
-def signs_of_kind(remedy: str) -> tuple[str, ...]:
-    """The facts that show that samples are of the kind which a remedy shortens or shrinks; () for one that does nothing to samples."""
-    return tuple(rule_files.table("vocabulary")["kind_of_samples"].get(remedy, ()))
+def kind_of_samples(remedy: str) -> Mapping[str, Any] | None:
+    """What shows that samples are of the kind which a remedy shortens or shrinks; None for one that does nothing to samples."""
+    return rule_files.table("vocabulary")["kind_of_samples"].get(remedy)  # type: ignore[no-any-return]
 
 
 @cache

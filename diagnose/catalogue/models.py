@@ -23,6 +23,8 @@ _SIZE = r"(?<![0-9.])(?<!-[AEae])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,2})?)([bBmM])(
 #: How many folders of a path, from its end, may name the model.
 _NEAREST_FOLDERS = 3
 _TUNING_SUFFIX = r"-(?:instruct|chat|it|base)$"
+#: A size without its b (`Qwen2.5-VL-32-Instruct`). Smaller numbers there are releases (`gemma-2-it`).
+_FORGOTTEN_B = r"(?i)(?<=-)([5-9]|\d{2,3})(?=-(?:instruct|chat|it|base)\b)"
 #: What people leave out of a name: behind the size a release, a date or the active part; sizes of a model with a name of its own.
 _RELEASE_SUFFIX = r"(?<=\db)-v\d(?:\.\d)?$|(?<=\db)-a\d{1,3}b$|(?<=\db)-2\d(?:0[1-9]|1[0-2])$|-\d{1,3}b-\d{1,3}e$"
 #: Suffixes that users append to the names of models they trained, with an optional number.
@@ -54,7 +56,8 @@ def model(path: str) -> Model | None:
     if number is None:
         number = next((index["short"][name] for text in spellings for name in _informal_spellings(text) if name in index["short"]), None)
     if number is None:
-        return None
+        spelled = re.sub(_FORGOTTEN_B, r"\1b", path)
+        return None if spelled == path else model(spelled)
     family, place = index["entries"][number]
     return _shape(rule_files.table(f"models/{family}"), place)
 

@@ -126,10 +126,11 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
         return Fact("run.program", trainer.value, "derived", trainer.witness)
     words = {fact.value: fact.witness for fact in book.all("run.word")}
     texts = [(source.name, source.data[:_SEARCHED]) for source in sources]
+    speaking = [(row, found) for row in rows if (found := next((words[word] for word in row.get("words", ()) if word in words), None))]
+    programs = {row["program"] for row, _ in speaking}
     named: dict[str, Fact] = {}
-    for row in rows:
-        found = next((words[word] for word in row.get("words", ()) if word in words), None)
-        if found is not None:
+    for row, found in speaking:
+        if programs.isdisjoint(row.get("beneath", ())):
             named.setdefault(row["engine"], Fact("run.program", row["program"], "derived", found))
     if named:
         return min(named.values(), key=lambda fact: fact.witness.line)

@@ -948,8 +948,6 @@ def _ratio(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     yield rule["fact"], float(_last_value(match, match[1]))
 
 
-#: The size in a model's name of which the b was forgotten: `qwen2.5-vl-32-instruct`.
-_WITHOUT_B = re.compile(r"(?<=-)(\d{1,3})(?=-(?:instruct|chat|base|it)\b)", re.IGNORECASE)
 _SIZED = re.compile(r"\d[\d.]*\s?[bm](?![a-z])", re.IGNORECASE)
 
 
@@ -960,8 +958,6 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
         yield "model.path", name
     if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
         return
-    if catalogue.model(name) is None:
-        name = _WITHOUT_B.sub(r"\1b", name)
     if catalogue.model(name) is not None or (_SIZED.search(name) and ("label" in rule or ("weak" in rule and catalogue.kin(name)))):
         yield "model.path", name
 

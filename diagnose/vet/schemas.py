@@ -651,6 +651,12 @@ class OnlyIn(Row):
     remedies: list[str]
 
 
+class KindOfSamples(Row):
+    shown_by: list[str]
+    regimes: list[str]
+    texts: bool
+
+
 class Pixels(Row):
     shown_by: list[str]
     unless: list[str]
@@ -679,7 +685,7 @@ class Vocabulary(Row):
     needs_evidence: list[str]
     at_phase: list[AtPhase]
     any_sample: str
-    kind_of_samples: dict[str, list[str]]
+    kind_of_samples: dict[str, KindOfSamples]
     pixels: Pixels
     acts: list[list[str]]
     of_a_kind: list[list[str]]

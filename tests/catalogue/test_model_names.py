@@ -27,6 +27,8 @@ CODE = "/root/.cache/huggingface/modules/transformers_modules/"
         ("Meta Llama 3.1 8B Instruct", "meta-llama/Meta-Llama-3-8B"),
         ("Qwen_hyphen_14B_hyphen_Chat", "Qwen/Qwen-14B"),
         ("/runs/Qwen2.5-7B-Instruct/my-weights", "Qwen/Qwen2.5-7B"),
+        ("qwen2.5-vl-32-instruct", "Qwen/Qwen2.5-VL-32B-Instruct"),
+        ("google/gemma-2-it", None),  # the release, not a size without its b
         ("/data/my-weights", None),
     ],
 )

@@ -138,6 +138,8 @@ def test_one_tensor_larger_than_the_card() -> None:
     assert "larger than the whole card (10.92 GiB)" in known.verdict.headline.en and "比整张卡" in known.verdict.headline.zh
     unknown = explain("RuntimeError: CUDA out of memory. Tried to allocate 128.00 GiB\n").verdict.headline.en
     assert "larger than most cards" in unknown and "H200-141GB" in unknown
+    named = explain("RuntimeError: CUDA out of memory. Tried to allocate 128.00 GiB\n", gpu="A100-80GB").verdict.headline.en
+    assert "larger than the whole card (79.25 GiB)" in named
     assert "larger than any card" in explain("RuntimeError: CUDA out of memory. Tried to allocate 900.00 GiB\n").verdict.headline.en
     assert "larger than" not in explain("RuntimeError: CUDA out of memory. Tried to allocate 40.00 GiB\n").verdict.headline.en
     nonsense = explain("RuntimeError: CUDA out of memory. Tried to allocate 538976288.13 GiB\n").verdict.headline.en

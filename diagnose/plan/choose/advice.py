@@ -60,10 +60,8 @@ def make(
         because = phrase("plan.noted_to_help" if noted else "plan.said_to_help")
         job.listen(Verdict(SAID, "unknown", "likely", "", None, because, same(""), None, True, (), helped, ""))
     offers, refused, faults = weighed(job, job.rules)
-    answered = book.word("log.family") is None and (
-        len(offers) >= FEW or any(offer.fits != "unknown" for offer in offers)
-    )  # `check` has an answer
-    usual = not any(offer.leads for offer in offers) and not answered
+    before_a_run = book.word("log.family") is None
+    usual = not any(offer.leads for offer in offers) and not (before_a_run and has_choice(offers))
     if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
     tried = base_rates.tried(book)
@@ -110,6 +108,11 @@ def either_way(offers: list[Offer], job: Job) -> list[Offer]:
     if len(offers) < FEW or not gate.is_conditional(offers[1].rule, job):
         return offers
     return [offers[0], second, *(offer for offer in offers[1:] if offer is not second)]
+
+
+def has_choice(offers: Sequence[Offer]) -> bool:
+    """Whether there are several remedies, or one of which it is known what it leads to."""
+    return len(offers) >= FEW or any(offer.fits != "unknown" for offer in offers)
 
 
 def is_thin(offers: Sequence[Offer], job: Job) -> bool:

@@ -141,14 +141,15 @@ class Job:
 
     def of_unknown_kind(self, remedy: str) -> bool:
         """Whether a remedy is for samples of a kind that nothing shows these samples to be, or that this regime has none of."""
-        signs, regimes = vocabulary.signs_of_kind(remedy), vocabulary.regimes_of(remedy)
-        if signs and regimes is not None and self.regime != "unknown" and self.regime not in regimes:
+        if (kind := vocabulary.kind_of_samples(remedy)) is None:
+            return False
+        regimes = vocabulary.regimes_of(remedy)
+        if regimes is not None and self.regime not in (*regimes, "unknown"):
             return True
-        of_clips = not self.trains and self.book.switch("run.video") is True
-        if "run.video" in signs:  # clips that are read are samples like others
-            return not (of_clips and self.regime == "generate_media")
-        sees = self.book.word("run.sees") is not None or of_clips
-        return bool(signs) and (sees or all(self.book.value(sign) is None for sign in signs))
+        sees = self.book.word("run.sees") is not None or (not self.trains and self.book.switch("run.video") is True)
+        if (kind["texts"] and sees) or (kind["regimes"] and self.regime not in kind["regimes"]):
+            return True
+        return all(self.book.value(sign) in (None, False) for sign in kind["shown_by"])
 
     @property
     def on_host(self) -> bool:

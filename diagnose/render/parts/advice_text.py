@@ -263,9 +263,10 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     known = {fact.name for fact in diagnosis.facts if fact.value is not None}
     if not known.intersection(("hardware.gpu", "hardware.capacity")):
         return word("open_card", lang)
-    if ledger is None and not known.intersection(("model.name", "model.params")):
+    if ledger is None and not known.intersection(("model.shape", "model.total_params", "model.likely_params")):
         return word("open_model", lang)
-    if ledger is not None and (unknown := memory_rows.unknown_facts(ledger)):
+    # an engine whose weights are stored in an unknown way is not estimated, though its model may be known
+    if ledger is not None and (unknown := [name for name in memory_rows.unknown_facts(ledger) if name not in known]):
         return word("open_fact", lang, what=meaning(unknown[0], lang))
     return word("open_estimate" if memory_rows.estimate_deviation(diagnosis) in ("below", "above") else "open_saving", lang)
 

@@ -32,20 +32,15 @@ LINES, COLUMNS = 24, 80
 LITTLE = 18
 
 #: Pieces left out of a full screen, the least useful first.
-OMISSIONS = (
+_DETAILS = (
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
-    *("note", "reasons of others", "edits of others", "rejected", "last gap", "second edits", "first gap", "shares", "rest of notes"),
-    *("reasons of steps", "question", "figures of causes", "gaps", "places", "peak", "doubt", "hint", "later failure"),
-    "edits of later steps",
-)  # fmt: skip
-#: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
-_LATE = ("reasons of steps", "edits of others")
-OMISSIONS_OF_LITTLE = (
-    *(part for part in OMISSIONS[: OMISSIONS.index(_LATE[0])] if part not in _LATE),
-    *_LATE[::-1],
-    *(part for part in OMISSIONS[OMISSIONS.index(_LATE[0]) + 1 :] if part != "hint"),
-    *("unknowns", "hint"),
+    *("note", "reasons of others"),
 )
+_ASIDES = ("rejected", "last gap", "second edits", "first gap", "shares", "rest of notes")
+_ESSENTIALS = ("reasons of steps", "question", "figures of causes", "gaps", "places", "peak", "doubt")
+OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps")
+#: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
+OMISSIONS_OF_LITTLE = (*_DETAILS, *_ASIDES, "edits of others", *_ESSENTIALS, "later failure", "edits of later steps", "unknowns", "hint")
 
 
 @dataclass(slots=True)
