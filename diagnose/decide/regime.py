@@ -157,7 +157,8 @@ def decided(evidence: Mapping[str, Mapping[str, Evidence]]) -> tuple[str, Witnes
 
 
 def scores(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> dict[str, dict[str, Evidence]]:
-    """Per regime the strongest evidence of each kind. What trains with reinforcement trains: it has the evidence of both."""
+    """Per regime the strongest evidence of each kind. What trains with reinforcement trains: it has the evidence of both. What draws only
+    runs its model, and words that say so speak for it too."""
     found: dict[str, dict[str, Evidence]] = {}
     for regime, kind, weight, witness in _evidence(book, event, sources):
         best = found.setdefault(regime, {}).get(kind)
@@ -165,6 +166,8 @@ def scores(book: FactBook, event: Event | None, sources: Sequence[ConfigSource])
             found[regime][kind] = (weight, witness)
     if any(weight > 0 for weight, _ in found.get("rl", {}).values()):
         found["rl"] |= {f"train {kind}": piece for kind, piece in found.get("train", {}).items()}
+    if sum(weight for weight, _ in found.get("generate_media", {}).values()) >= LEAST and "words" in found.get("infer", {}):
+        found["generate_media"]["infer words"] = found["infer"]["words"]
     return found
 
 

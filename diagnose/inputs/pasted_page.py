@@ -83,6 +83,9 @@ _PYTHON_LINE = re.compile(
     r"|[A-Za-z_][\w.\[\]'\", ]{0,120}(?:: ?[\w.\[\], |]{1,60})? ?[-+*/|&]?= ?[^\s=]|[A-Za-z_][\w.]{0,80}\(|[)\]}]|\"\"\"|\'\'\'"
 )
 _JSON = re.compile(r"\{\s*(?:$|\"|//)")
+#: A call or a dict whose arguments stand below it, a line each: `args = TrainingArguments(`, `train_args = {`.
+_OPENS_BRACKET = re.compile(r"(?:[A-Za-z_][\w.]{0,60} {0,4}= {0,4})?(?:[A-Za-z_][\w.]{0,60}\(|(?<=[= ])\{)\s*(?:#.*)?$")
+_ARGUMENT = re.compile(r"\s*(?:[\"']?[A-Za-z_][\w.-]{0,60}[\"']? {0,4}[=:]|[\])}#,]|$)")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|^\$\S{1,60} =|%\|")
 _INTRODUCES = re.compile(
@@ -324,6 +327,8 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
         return _end_of_lines(lines, index, _TOML)
     if _JSON.match(line):
         return _end_of_json(lines, index)
+    if _OPENS_BRACKET.match(line):
+        return _end_of_arguments(lines, index)
     if line[:1].strip() and (end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)):
         return end
     if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
@@ -438,6 +443,19 @@ def _end_of_json(lines: Sequence[str], index: int) -> int:
         if depth <= 0:
             return end + 1
     return index
+
+
+def _end_of_arguments(lines: Sequence[str], index: int) -> int:
+    """The end of a call or dict with an argument a line: where its brackets close, or where a text that was cut leaves off; `index` for
+    fewer than make a block."""
+    end, depth, count = index, 0, 0
+    while end < min(len(lines), index + OBJECT) and (end == index or _ARGUMENT.match(lines[end])):
+        depth += sum(lines[end].count(bracket) for bracket in "([{") - sum(lines[end].count(bracket) for bracket in ")]}")
+        count += bool(lines[end].strip())
+        end += 1
+        if depth <= 0:
+            break
+    return end if count > MIN_KEYS else index
 
 
 # -- which blocks are configs

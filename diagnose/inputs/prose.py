@@ -956,7 +956,7 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     name = match[1].rstrip(".-")
     if "bare" in rule and not _cards_named(name):
         yield "model.path", name
-    if not any(character.isdigit() for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
+    if not any(character.isdigit() or character == "-" for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
         return
     if catalogue.model(name) is not None or (_SIZED.search(name) and ("label" in rule or ("weak" in rule and catalogue.kin(name)))):
         yield "model.path", name
@@ -1004,6 +1004,10 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
             and not _prints(fact.value, capacity.value)
         ):
             refuting = capacity
+            least = min((size for card in catalogue.cards_named(str(fact.value)) for size in card.capacities), key=lambda size: size.low, default=None)
+            if least is not None and least.low >= OTHER_CARD * capacity.value.high:  # a cause rule tells it
+                kept.append(fact._replace(name="report.card_memory", value=least))
+                continue
         said = rules.get(fact.name, {}).get("refuted")
         if refuting is None:
             kept.append(fact)
@@ -1012,6 +1016,10 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
         else:
             notices.append(_contradiction(fact, refuting))
     return kept, notices
+
+
+#: A card of so many times the memory is not the one that failed under another description.
+OTHER_CARD = 2
 
 
 def _prints(name: Value, capacity: Size) -> bool:

@@ -43,6 +43,7 @@ FILES = {
     "lightning.py": "import lightning as L\nfrom lightning.pytorch.strategies import DeepSpeedStrategy\n"
     "loader = DataLoader(data, batch_size=4)\ntrainer = L.Trainer(\n    devices=4,  # kept\n    strategy=DeepSpeedStrategy(stage=2),\n)\n",
     "lightning.sh": "python main.py fit --config c.yaml --trainer.devices 4 --trainer.precision bf16-mixed\n",
+    "alpaca_lora.sh": "python finetune.py --base_model a/b --data_path d.json --micro_batch_size 4 --cutoff_len 512\n",
     "glm_finetune.yaml": "max_input_length: 512 # kept\nmax_output_length: 512\ntraining_args:\n  output_dir: o\n"
     "  per_device_train_batch_size: 4\npeft_config:\n  peft_type: LORA\n  r: 8\n",
     "gpt_neox.yaml": "# mine\npipe_parallel_size: 0\nnum_layers: 4 # kept\ntrain_micro_batch_size_per_gpu: 4\n"

@@ -6,7 +6,7 @@ import ast
 import re
 from textwrap import dedent
 
-from diagnose.adapters.python.script_calls import parsed
+from diagnose.adapters.python.script_calls import closing_brackets, parsed
 
 #: Characters of one text, lines that may be put right in it, and characters that all attempts on one text may parse.
 LARGEST, REPAIRS, EFFORT = 300_000, 40, 2_000_000
@@ -15,7 +15,6 @@ _FOREIGN = 0.3
 _PROMPT = re.compile(r"^(\s*)(?:>>>|\.\.\.|In \[\d{0,4}\]:)(?: |$)", re.MULTILINE)
 _MAGIC = re.compile(r"^[ \t]*[!%][^\n]*", re.MULTILINE)  # lines of a notebook that are no Python
 _OPENERS = re.compile(r"[^#]*:\s*(?:#.*)?$")
-_PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 class Excerpt:
@@ -81,7 +80,7 @@ def _repair(lines: list[str], origins: list[int], error: SyntaxError) -> int:
         origins.insert(place, origins[min(at, len(origins) - 1)])
         return 0
     if "was never closed" in reason or "unexpected EOF" in reason:
-        closing = _closing(lines)
+        closing = closing_brackets(lines)
         if closing:
             lines.append(closing)
             origins.append(origins[-1])
@@ -97,19 +96,6 @@ def _repair(lines: list[str], origins: list[int], error: SyntaxError) -> int:
         at -= 1
     lines[at] = f"{' ' * _indentation(lines[at])}{opener}" if lines[at].strip() not in ("pass", "if 1:") else ""
     return 1
-
-
-def _closing(lines: list[str]) -> str:
-    """The brackets that close what an excerpt leaves open at its end; "" where its brackets contradict each other."""
-    pending: list[str] = []
-    for line in lines:
-        text = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"|#.*", "", line)
-        for char in text:
-            if char in _PAIRS:
-                pending.append(_PAIRS[char])
-            elif char in _PAIRS.values() and (not pending or pending.pop() != char):
-                return ""
-    return "".join(reversed(pending))
 
 
 def _indentation(line: str) -> int:

@@ -7,6 +7,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 
 from diagnose.adapters.formats.config_value import MAX_SCRIPT, Unreadable
@@ -34,6 +35,7 @@ _HEAD = re.compile(r"[a-z0-9A-Z]For[A-Z]")
 MAX_INT_BITS = 1024
 #: The largest exponent that arithmetic of literals is computed with.
 _MAX_POWER = 8
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
 #: Functions of torch.cuda that initialise CUDA, which reads its environment variables only then.
 _CUDA_STARTERS = frozenset(
     {
@@ -83,12 +85,39 @@ def parsed(text: str) -> ast.Module:
         return ast.parse(text)
 
 
+def _parsed_to_its_end(text: str) -> ast.Module:
+    """The tree of a script; one whose end was cut off within brackets ends with its last whole line."""
+    try:
+        return parsed(text)
+    except SyntaxError as error:
+        lines = text.rstrip().split("\n")
+        for end in (len(lines), len(lines) - 1):
+            closing = closing_brackets(lines[:end])
+            if closing and "\n".join(lines[:end]).count('"""') % 2 == 0:
+                with suppress(SyntaxError):
+                    return parsed("\n".join([*lines[:end], closing]))
+        raise error
+
+
+def closing_brackets(lines: Sequence[str]) -> str:
+    """The brackets that close what code leaves open at its end; "" where its brackets contradict each other."""
+    pending: list[str] = []
+    for line in lines:
+        text = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"|#.*", "", line)
+        for char in text:
+            if char in _PAIRS:
+                pending.append(_PAIRS[char])
+            elif char in _PAIRS.values() and (not pending or pending.pop() != char):
+                return ""
+    return "".join(reversed(pending))
+
+
 def parse_script(text: str) -> ast.Module:
     """The script's tree. Raises Unreadable with the place of the first syntax error."""
     if len(text) > MAX_SCRIPT:
         raise Unreadable("too_large", phrase("adapters.too_large"))
     try:
-        tree = parsed(text)
+        tree = _parsed_to_its_end(text)
     except SyntaxError as error:
         raise Unreadable(
             "not_python",

@@ -79,20 +79,18 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     params = book.count("model.total_params") or book.count("model.least_params")
     if params:
         tuning_facts.append(derived_fact("model.weights_in_16_bits", Size.exactly(2 * params), f"2 bytes * {params:,} parameters"))
-    if params and (word or book.word("train.finetuning")) in (None, "full"):
-        whole = Size.exactly(ADAM * params)
-        tuning_facts.append(derived_fact("model.full_states", whole, f"{ADAM} bytes * {params:,} parameters"))
     params, cards = params or _named_params(book), max(book.count("parallel.world") or 1, book.count("hardware.count") or 1)
     if params and book.word("model.quantization") in (None, "none"):
         tuning_facts.append(_share("model.least_weights", 2, params, cards))
     if params and (word or book.word("train.finetuning")) in (None, "full"):
+        tuning_facts.append(_share("model.full_states", ADAM, params, 1))
         tuning_facts.append(_share("model.least_states", ADAM, params, cards))
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 
 def _share(name: str, width: int, params: int, cards: int) -> Fact:
     """What each card holds of so many bytes a parameter, if all cards share it."""
-    return derived_fact(name, Size.exactly(width * params // cards), f"{width} bytes * {params:,} parameters / {cards}")
+    return derived_fact(name, Size.exactly(width * params // cards), f"{width} bytes * {params:,} parameters{f' / {cards}' if cards > 1 else ''}")
 
 
 def _named_params(book: FactBook) -> int | None:

@@ -268,12 +268,16 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
         inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset
         placed.evidence.append(placed.page.witness(inner))
     pinning = families.of(placed.message.family).pinning
-    if pinning and any(_PINS.search(f"{frame.file} {frame.function} {frame.statement}") for frame in placed.trace.frames):
+    if pinning and _PINS.search("\n".join(f"{frame.file} {frame.function} {frame.statement}" for frame in placed.trace.frames)):
         placed.message.family = pinning
 
 
-#: What pins memory of the host. A copy to it that nobody waits for goes to pinned memory (torch _to_copy).
-_PINS = lazy_re.lazy_compile(r"""pin_memory|cudaHost|CachingHostAllocator|\.to\(["']cpu["'],[^()\n]{0,60}non_blocking ?= ?True""")
+#: What pins memory of the host. A copy to it that nobody waits for goes to pinned memory (torch _to_copy); that it goes there may be said
+#: in the frame outside.
+_PINS = lazy_re.lazy_compile(
+    r"""pin_memory|cudaHost|CachingHostAllocator|\.to\(["']cpu["'],[^()\n]{0,60}non_blocking ?= ?True"""
+    r"""|["']cpu["'][^\n]{0,80}\n[^\n]{0,400}\.to\([^()\n]{0,60}non_blocking ?= ?True"""
+)
 
 #: "Exception during processing !!! ...": behind this the words of an exception are a message.
 _ANNOUNCED = "!!!"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NEARBY = 64  # messages among which the next of the same process is sought
 WHOLE = 64 << 10  # bytes after the start of a run that hold what it prints about itself
+REFUSALS = ("pool_growth", "segment_retry")  # of a pool that may do with less
 STOPPED = 4 << 10  # bytes before a scheduler's word that it stopped the job within which a kill is its doing
 
 
@@ -113,7 +114,7 @@ def _doubt_last_growth(messages: Sequence[PlacedMessage], pages: Sequence[Page])
     last = messages[-1] if messages else None
     if (
         last is None
-        or last.message.reason != "pool_growth"
+        or last.message.reason not in REFUSALS
         or any(placed.message.status == "oom" and not placed.is_heading for placed in messages)
     ):
         return

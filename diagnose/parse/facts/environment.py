@@ -33,7 +33,7 @@ _VERSIONED = lazy_compile(
     rb"(?: version[^:\n]{0,16}: ?|==| {0,20}: ?| {1,40}| @ )v?\d{1,6}\.\d"
 )
 _CARD = lazy_compile(
-    rb"GPU type: |, (?:NVIDIA|Tesla|AMD) [A-Z]"
+    rb"GPU type: |\bname: (?:NVIDIA|Tesla|GeForce|Quadro) |, (?:NVIDIA|Tesla|AMD) [A-Z]"
     rb"|GPU \d+(?:-\d+)?: |GPU \d+(?:,\d+)*   |CUDA capacity: |Device: cuda:\d+ |\d ?x (?:NVIDIA|Tesla|AMD|A100|H100|H200|H800|A800|V100)"
     rb"|(?:\| {1,8}|\n)\d{1,3},? {1,8}(?:NVIDIA|Tesla) \w|/\|    (?:NVIDIA|Tesla|AMD) \w|\[\d{1,3}\] NVIDIA \w"
 )
@@ -44,7 +44,7 @@ _LIBRARIES = frozenset(
     b" bitsandbytes iger flash verl swift".split()
 )
 _AFTER_NAME = b"` =:-_"
-_CARDS = frozenset(b"NVIDIA Tesla AMD A100 H100 H200 H800 A800 V100".split()) | {b"GPU ", b"CUDA capacity: "}
+_CARDS = frozenset(b"NVIDIA Tesla GeForce Quadro AMD A100 H100 H200 H800 A800 V100".split()) | {b"GPU ", b"CUDA capacity: "}
 _MODELS = frozenset((b"models--", b"loading configuration file", b"loading weights file", b"loading model: ", b"LLM engine (v"))
 NEAR, LONG = 32, 128  # bytes before such a word in which its text begins, and behind it in which it is recognised
 _ITEM_BEFORE = lazy_compile(r"(?:^|[:=|,;(\[*\-])\s*$")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from diagnose.parse.text.grammar_statements import Statement
     from diagnose.parse.text.lines import Page
 
+LARGEST_HOST = 32 << 40  # bytes that the largest servers hold
 LONGEST = 1600  # characters that are read: of a message that was found in a longer line what stands round it
 
 #: Raised in the process that failed, whose traceback stands above; all else is written by someone who watched.
@@ -64,6 +65,9 @@ def read(text: str) -> Message | None:
     for statement in statements:
         _add_statement(message, statement)
     message.doubt_request()
+    requested = message.figures.get("requested")
+    if requested is not None and requested.low > LARGEST_HOST:
+        message.facts["log.request_overflow"], message.reason = True, message.reason or "request_overflow"
     if leading.kind == "kernel":  # of a limit it says "Memory cgroup out of memory"
         message.facts["host.limited"] = False
     _weigh(message, leading, text)

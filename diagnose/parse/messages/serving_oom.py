@@ -115,10 +115,10 @@ def _figures(leading: str, statements: Mapping[str, Statement]) -> dict[str, Siz
     numbers = _numbers(statements[leading])
     match leading:
         case "free_below" | "budget_below":
-            free, capacity, _, desired = numbers[-4:]
+            free, capacity, _, desired = _figures_of_share(statements[leading])
             return {"free": _gib(free), "capacity": _gib(capacity), "requested": _gib(desired)}
         case "held_outside":  # what may be taken, and what is taken already
-            used, capacity, _, desired = numbers[-4:]
+            used, capacity, _, desired = _figures_of_share(statements[leading])
             return {"requested": _gib(used), "capacity": _gib(capacity), "allowed": _gib(desired)}
         case "kv_needed":
             room = statements.get("kv_available")
@@ -172,7 +172,8 @@ def _facts(statements: Mapping[str, Statement]) -> dict[str, Value]:
             case "longest":
                 values["rollout.fitting_len"] = whole_number(numbers[0])
             case "free_below" | "budget_below" | "held_outside":
-                values |= {"rollout.gpu_memory_utilization": finite_number(numbers[-2]), "rollout.engine_budget": _gib(numbers[-1])}
+                *_, share, budget = _figures_of_share(statement)
+                values |= {"rollout.gpu_memory_utilization": finite_number(share), "rollout.engine_budget": _gib(budget)}
             case "initial_free":
                 values["rollout.free_at_start"] = _free_size(statement)
             case "rows":  # as many as may run at once
@@ -199,6 +200,13 @@ def _numbers(statement: Statement) -> list[str]:
     """The numbers of a statement, at least four: a line that was cut may lack any, and then the last are empty."""
     numbers: list[str] = re.findall(r"\d[\d,]*(?:\.\d+)?", statement.words[0])
     return [*numbers, *[""] * (4 - len(numbers))]
+
+
+def _figures_of_share(statement: Statement) -> list[str]:
+    """What is free or held, the card, the share, and the share in GiB; empty where somebody left a figure out."""
+    of_card = re.search(r"\(([\d.]+)/([\d.]+) GiB\)", statement.words[0])
+    of_share = re.search(r"\(([\d.]+)(?:, ([\d.]+) GiB)?\)$", statement.words[0])
+    return [group or "" for match in (of_card, of_share) for group in (match.groups() if match else ("", ""))]
 
 
 def _last_number(statement: Statement) -> str:
