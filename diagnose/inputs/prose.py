@@ -956,7 +956,11 @@ def _model(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
     name = match[1].rstrip(".-")
     if "bare" in rule and not _cards_named(name):
         yield "model.path", name
-    if not any(character.isdigit() or character == "-" for character in name) or len(name) < 4 or name.endswith((".py", ".sh", ".yaml", ".json")):
+    if (
+        not any(character.isdigit() or character == "-" for character in name)
+        or len(name) < 4
+        or name.endswith((".py", ".sh", ".yaml", ".json"))
+    ):
         return
     if catalogue.model(name) is not None or (_SIZED.search(name) and ("label" in rule or ("weak" in rule and catalogue.kin(name)))):
         yield "model.path", name
@@ -1004,8 +1008,9 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
             and not _prints(fact.value, capacity.value)
         ):
             refuting = capacity
-            least = min((size for card in catalogue.cards_named(str(fact.value)) for size in card.capacities), key=lambda size: size.low, default=None)
-            if least is not None and least.low >= OTHER_CARD * capacity.value.high:  # a cause rule tells it
+            sizes = (size for card in catalogue.cards_named(str(fact.value)) for size in card.capacities)
+            least = min(sizes, key=lambda size: size.low, default=capacity.value)
+            if least.low >= OTHER_CARD * capacity.value.high and not _states(fact.witness.text, capacity.value):  # a cause rule tells it
                 kept.append(fact._replace(name="report.card_memory", value=least))
                 continue
         said = rules.get(fact.name, {}).get("refuted")
@@ -1020,6 +1025,11 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
 
 #: A card of so many times the memory is not the one that failed under another description.
 OTHER_CARD = 2
+
+
+def _states(text: str, capacity: Size) -> bool:
+    """Whether a sentence gives the card the memory that the log prints: one of a kind that is not listed, such as a laptop's."""
+    return any(0.8 * capacity.low < int(number) << 30 < 1.2 * capacity.high for number in re.findall(r"\b(\d{1,3}) ?[Gg]", text))
 
 
 def _prints(name: Value, capacity: Size) -> bool:

@@ -125,7 +125,7 @@ WORDINGS = [
     alike(
         "segment",
         "[W905 00:28:47 CUDACachingAllocator.cpp:508] expandable_segments: memory mapping failed with OOM on device 0 while trying to map "
-        "{requested:bytes} bytes (free: {free:bytes}, total: {capacity:bytes})",
+        "{requested:bytes} bytes (free: {free:bytes}, total: {capacity:bytes})\nstep 13 loss 1.24",
         "segment_retry",
         "torch_cuda",
         gpu=0,
@@ -167,6 +167,15 @@ def test_a_library_before_a_fault_is_a_shortage() -> None:
     """Only what comes after the fault follows from it."""
     assert [event.status for event in reading(f"{CUBLAS}\n").events] == ["oom"]
     assert reading(f"{CUBLAS}\n{ASSERT}\n").events[0].status == "oom"
+
+
+def test_a_segment_that_was_refused_last_may_be_the_failure() -> None:
+    """That the allocator tried again and went on can be said only where something stands behind it."""
+    line = (
+        "[W905 00:28:47 CUDACachingAllocator.cpp:508] expandable_segments: memory mapping failed with OOM on device 0 while trying to map "
+    )
+    event = reading(f"{line}20971520 bytes (free: 17235968, total: 25295323136).\n").events[0]
+    assert (event.status, event.reason) == ("suspected", "pool_refused")
 
 
 def test_every_reason_has_its_sentence() -> None:

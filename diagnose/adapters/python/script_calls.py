@@ -93,7 +93,7 @@ def _parsed_to_its_end(text: str) -> ast.Module:
         lines = text.rstrip().split("\n")
         for end in (len(lines), len(lines) - 1):
             closing = closing_brackets(lines[:end])
-            if closing and "\n".join(lines[:end]).count('"""') % 2 == 0:
+            if closing and (error.lineno or 0) < end and "\n".join(lines[:end]).count('"""') % 2 == 0:
                 with suppress(SyntaxError):
                     return parsed("\n".join([*lines[:end], closing]))
         raise error

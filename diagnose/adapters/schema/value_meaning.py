@@ -162,6 +162,8 @@ def _knob_value(knob: str, text: str) -> Value | object:
     if entry is not None and entry.kind == "text":
         if len(text) > MAX_TEXT:
             raise ValueError(text)
+        if re.fullmatch(r"\[[\w\s'\",.-]*\]", text):  # a list as an option is given it: ['q_proj', 'v_proj']
+            text = ",".join(item.strip(" '\"") for item in text[1:-1].split(","))
         return text or NOTHING
     try:
         return typed(knob, _switch_word(text) if entry is not None and entry.kind == "switch" else text)

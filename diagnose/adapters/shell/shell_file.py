@@ -39,6 +39,10 @@ def _is_used(word: Word) -> bool:
     return word.chars is not None and word.chars.definition is not None and word.chars.definition.uses > 0
 
 
+#: The value of a variable that is a command with arguments.
+_IN_QUOTES = re.compile(r"\s*(?:uv run |\w+=\S{1,80} ){0,4}(?:python[\d.]*|torchrun|accelerate launch|deepspeed|bash|swift|vllm serve)\s+\S+\s+\S")
+
+
 class ShellReader(BlockReader):
     """Reads a script from top to bottom, every arm of each branch."""
 
@@ -61,12 +65,18 @@ class ShellReader(BlockReader):
         self._call_depth = 0
 
     def read(self) -> list[Command]:
-        """Every simple command in the order written; functions where they are called, those that nothing calls last."""
+        """Every simple command in the order written; functions where they are called, those that nothing calls last, and behind them the
+        commands in variables that this script only hands on (`COMMAND="python train.py ..." sbatch ray.sub`)."""
         for name, word in sbatch.slurm_variables(self.text).items():
             self.variables[name] = word
         self._read_until(len(self.text))
         for name in [name for name in self.functions if name not in self._called_functions]:
             self._call_function(name, None)
+        self.commands += [
+            Command((Word("bash", word.start, word.start), Word("-c", word.start, word.start), word), {}, word.start)
+            for name, word in self._assigned_words.items()
+            if _IN_QUOTES.match(word.text) and not re.search(rf"\$\{{?{name}\b", self.text)
+        ]
         return [command for command in self.commands if command.words or not any(map(_is_used, command.env.values()))]
 
     # -- tokens

@@ -90,7 +90,9 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
 
 def _share(name: str, width: int, params: int, cards: int) -> Fact:
     """What each card holds of so many bytes a parameter, if all cards share it."""
-    return derived_fact(name, Size.exactly(width * params // cards), f"{width} bytes * {params:,} parameters{f' / {cards}' if cards > 1 else ''}")
+    return derived_fact(
+        name, Size.exactly(width * params // cards), f"{width} bytes * {params:,} parameters{f' / {cards}' if cards > 1 else ''}"
+    )
 
 
 def _named_params(book: FactBook) -> int | None:
@@ -106,8 +108,11 @@ def _named_params(book: FactBook) -> int | None:
 
 
 def _fewer_bits_facts(book: FactBook) -> list[Fact]:
-    """What weights that are only read take on each card in 16 bits and in 4 (embedding and head keep 16); none where they are quantised."""
+    """What weights that are only read take on each card in 16 bits and in 4 (embedding and head keep 16); none where they are quantised,
+    as files of GGUF mostly are."""
     shape = book.shape("model.shape")
+    if "gguf" in (book.word("model.path") or "").lower():
+        return []
     if shape is None or book.word("model.quantization") not in (None, "none") or book.word("rollout.quantization") is not None:
         return []
     kept, cards = shape.V * shape.h * (1 if shape.tied else 2), book.count("rollout.tensor_parallel") or 1

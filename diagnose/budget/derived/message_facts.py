@@ -38,6 +38,8 @@ def facts_of_message(book: FactBook) -> list[Fact]:
         within = [size for size in (free, room) if size is not None]
         refused = requested is not None and free is not None and all(max(requested.high, SEGMENT) <= size.low for size in within)
         message_facts.append(derived_fact("log.refused", refused, "requested (at least 20 MiB) <= free, and within the cap of the process"))
+        if "log.request_overflow" not in book:
+            message_facts.append(derived_fact("log.request_overflow", False, "a size that a card or machine may have"))
     if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
         message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:
