@@ -133,8 +133,9 @@ def host_request_clause(event: Event, attributions: Sequence[Attribution]) -> Te
     if event.requested is not None:
         return request_clause(event, attributions)
     if event.process_in_use is None or not event.process_in_use.bytes:
-        limit = event.capacity if families.of(event.family).limited and not event.reason else None
-        return request_clause(event, attributions) if limit is None else phrase("headline.limit", capacity=show(limit.bytes))
+        if event.capacity is None or event.reason:
+            return request_clause(event, attributions)
+        return phrase("headline.limit" if families.of(event.family).limited else "headline.of_node", capacity=show(event.capacity.bytes))
     key = "headline.of_limit" if families.of(event.family).limited else "headline.of_node"
     node = phrase(key, capacity=show(event.capacity.bytes)) if event.capacity else same("")
     return phrase("headline.held", held=show(event.process_in_use.bytes), node=node)

@@ -52,7 +52,7 @@ def decide(rule: Rule, book: FactBook) -> Verdict:
         return _verdict(rule, "quiet", str(_refusing(decided_lines)))
     if truth is True:
         unproved = book.switch("log.proved") is False  # that memory ran out is then itself a presumption
-        return _speaking(rule, "likely" if unproved else "fires", decided_lines, book, {})
+        return _speaking(rule, "likely" if unproved or _rests_on_words(decided_lines, book) else "fires", decided_lines, book, {})
     presumed = _presumed(rule, book)
     if not presumed:
         return _undecided(rule, decided_lines, book.value)
@@ -61,6 +61,12 @@ def decide(rule: Rule, book: FactBook) -> Verdict:
     if _together(assumed) is True:
         return _speaking(rule, "likely", assumed, book, presumed)
     return _undecided(rule, assumed, lookup)
+
+
+def _rests_on_words(lines: list[_Line], book: FactBook) -> bool:
+    """Whether the rule speaks because of what a person said, which proves nothing."""
+    facts = (book.fact(name) for line in lines if line.part != "none" and line.said is True for name in line.comparison.names)
+    return any(fact is not None and fact.origin == "said" for fact in facts)
 
 
 def _presumed(rule: Rule, book: FactBook) -> dict[str, Value]:

@@ -707,6 +707,7 @@ class Vocabulary(Row):
     causes_of_training: list[str]
     acts_on: dict[str, list[str]]
     of_torch: list[str]
+    mends: list[str]
     one_at_once: dict[str, list[str]]
     meaning: dict[str, str]
 

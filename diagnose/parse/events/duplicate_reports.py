@@ -63,9 +63,19 @@ def _sizes_agree(first: Size | None, second: Size | None) -> bool:
     return first is None or second is None or (first.low <= second.high and second.low <= first.high)
 
 
-def blame_earlier_fault(event: Event, earlier_events: Sequence[Event]) -> Event:
-    """Mark an event that only follows from an earlier device fault as its consequence."""
+def blame_earlier_fault(events: Sequence[Event], number: int) -> Event:
+    """The event of this number, as a consequence if it only follows from an earlier device fault, or quotes beforehand one that does."""
+    event = events[number]
     if not families.of(event.family).handles or event.requested is not None or event.status not in ("oom", "suspected"):
         return event
-    faulty = any(earlier.reason in FAULTS and earlier.attempt == event.attempt for earlier in earlier_events)
+    faulty = any(
+        other.reason in FAULTS and other.attempt == event.attempt and (at < number or _stands_before(other, event))
+        for at, other in enumerate(events)
+    )
     return replace(event, status="none", reason="") if faulty else event
+
+
+def _stands_before(fault: Event, event: Event) -> bool:
+    """Whether a fault stands above a place where the event is reported, though a person quotes that above both."""
+    first, places = fault.evidence[0], event.evidence
+    return any(place.source == first.source and place.line > first.line for place in places)

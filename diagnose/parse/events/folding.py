@@ -198,7 +198,9 @@ def fold_events(events: Sequence[Event], repeated: Sequence[int] = ()) -> list[E
 
     `repeated`: for each event, of how many lines of other processes Ray says that they are the same; 0 for a line of its own.
     """
-    events = [duplicate_reports.blame_earlier_fault(event, events[:number]) for number, event in enumerate(events)]
+    blamed = [duplicate_reports.blame_earlier_fault(events, number) for number in range(len(events))]
+    order = sorted(range(len(events)), key=lambda number: blamed[number] is not events[number])  # what follows stands behind its fault
+    events, repeated = [blamed[number] for number in order], [repeated[number] for number in order] if repeated else ()
     if any(event.status == "oom" for event in events):  # what is no failure of memory does not hide one
         keep = [number for number, event in enumerate(events) if event.status != "lookalike"]
         repeated = [repeated[number] for number in keep] if repeated else ()

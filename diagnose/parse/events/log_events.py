@@ -268,7 +268,8 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
         inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset
         placed.evidence.append(placed.page.witness(inner))
     pinning = families.of(placed.message.family).pinning
-    if pinning and _PINS.search("\n".join(f"{frame.file} {frame.function} {frame.statement}" for frame in placed.trace.frames)):
+    frames = (f"{frame.file} {frame.function} {frame.statement}" for frame in placed.trace.frames)
+    if pinning and _PINS.search("\n".join((placed.words, *frames))):
         placed.message.family = pinning
 
 

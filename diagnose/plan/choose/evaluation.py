@@ -86,7 +86,7 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     saving = bench.saving(changes) if bench.trust != "none" else None
     if bench.trust == "least" and saving is not None and (saving.moment or saving.bytes.bytes <= bench.noticeable):
         saving = None  # what it saves may be among the terms that are missing
-    if saving is not None and belied(rule, job, saving):
+    if saving is not None and (belied(rule, job, saving) or exceeds_all(job, saving)):
         saving = None
     host = host_of(rule, job, changes)
     if (refused := too_little_host(job, host)) is not None:
@@ -114,6 +114,12 @@ def why_without_price(rule: Rule, job: Job, changes: dict[str, Value]) -> Text |
     if job.on_host and rule.relieves != "gpu":
         return why_on_host(job, rule, changes)
     return why_without_figures(job, rule, None) if needs_uncounted_cards(rule, job) else None
+
+
+def exceeds_all(job: Job, saving: Saving) -> bool:
+    """Whether the ledger, which needs more than was allocated, would save more than that: it speaks of another job."""
+    allocated = job.book.size("log.allocated")
+    return job.bench.trust == "over" and allocated is not None and saving.bytes.bytes > allocated.high
 
 
 def belied(rule: Rule, job: Job, saving: Saving) -> bool:

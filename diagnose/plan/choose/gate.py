@@ -45,6 +45,8 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
     other = of_another_program(rule, job)
     if other is not None:
         return other
+    if job.book.switch("log.request_overflow") is True and rule.remedy not in vocabulary.having("mends"):
+        return Refusal()  # a size that was computed wrongly finds room nowhere
     reason = contraindicated(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)
@@ -121,6 +123,9 @@ def in_effect(rule: Rule, job: Job) -> Text | None:
         return (
             phrase("plan.at_floor", least=same(f"{int(floor):,}"), **told(fact)) if floor > 1 else phrase("plan.at_minimum", **told(fact))
         )
+    if rule.to.goes == "down" and any(tried.value == rule.remedy for tried in job.book.all("report.tried")):
+        least = (other for other in job.book.all(rule.turns) if isinstance(other.value, int) and other.value <= floor)
+        return next((phrase("plan.tried_in_vain", **told(other)) for other in least), None)
     return None
 
 
