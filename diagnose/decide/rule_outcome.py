@@ -64,8 +64,9 @@ def decide(rule: Rule, book: FactBook) -> Verdict:
 
 
 def _rests_on_words(lines: list[_Line], book: FactBook) -> bool:
-    """Whether the rule speaks because of what a person said, which proves nothing."""
-    facts = (book.fact(name) for line in lines if line.part != "none" and line.said is True for name in line.comparison.names)
+    """Whether the rule speaks because of what a person said of the failure, which proves nothing."""
+    names = (name for line in lines if line.part != "none" and line.said is True for name in line.comparison.names)
+    facts = (book.fact(name) for name in names if name.startswith(("log.", "report.")))
     return any(fact is not None and fact.origin == "said" for fact in facts)
 
 

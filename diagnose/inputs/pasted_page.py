@@ -235,7 +235,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             index, previous = end, ""
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
-        has_options = line.startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
+        has_options = line.lstrip(" ").startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
         begins = is_separate or has_options or line.rstrip() == "{" or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
@@ -329,7 +329,9 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
         return _end_of_json(lines, index)
     if _OPENS_BRACKET.match(line):
         return _end_of_arguments(lines, index)
-    if line[:1].strip() and (end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)):
+    if (line[:1].strip() or line.lstrip(" ").startswith("--")) and (
+        end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)
+    ):
         return end
     if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
         end = index

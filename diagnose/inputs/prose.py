@@ -66,7 +66,7 @@ _SHOWN, _SHOWS = "<pre>", ("<pre", "[code", "[CODE", "{code", "{noformat")
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
 #: Marks of a kind of issue before its title: `[Bug]: `.
 _TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
-_MARKUP = re.compile(r"\*\*|__|`|<[^<>]{1,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
+_MARKUP = re.compile(r"\*\*|__|`|</?[A-Za-z!][^<>]{0,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
 _QUOTE = re.compile(r"^(?: {0,3}>){1,4} ?")
 _BULLET = re.compile(r"^[>\s]{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))?\s{0,8}(?:\[[ xX]\] )?")
 _LISTED = re.compile(r"\s{0,12}(?:[-*•+]|\d{1,2}[.)、](?!\d))")

@@ -40,7 +40,9 @@ def _is_used(word: Word) -> bool:
 
 
 #: The value of a variable that is a command with arguments.
-_IN_QUOTES = re.compile(r"\s*(?:uv run |\w+=\S{1,80} ){0,4}(?:python[\d.]*|torchrun|accelerate launch|deepspeed|bash|swift|vllm serve)\s+\S+\s+\S")
+_IN_QUOTES = re.compile(
+    r"\s*(?:uv run |\w+=\S{1,80} ){0,4}(?:python[\d.]*|torchrun|accelerate launch|deepspeed|bash|swift|vllm serve)\s+\S+\s+\S"
+)
 
 
 class ShellReader(BlockReader):

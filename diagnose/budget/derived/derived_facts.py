@@ -70,13 +70,20 @@ def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tupl
     return derived
 
 
+#: Of all parameters: with fewer trained, some are frozen.
+PARTLY = 0.7
+
+
 def _tuning_facts(book: FactBook) -> list[Fact]:
     """What is trained, where only counts of parameters say it; and whether a sharding engine can shard the base."""
     shape = book.shape("model.shape")
     word = tuning(book, shape.params if shape else None)
     silent = word is not None and "train.finetuning" not in book
     tuning_facts = [derived_fact("train.finetuning", word, "few trained parameters, or a quantised base")] if silent else []
-    params = book.count("model.total_params") or book.count("model.least_params")
+    trained, total = book.count("model.trainable_params"), book.count("model.total_params")
+    if trained and total:
+        tuning_facts.append(derived_fact("model.partly_trained", trained < PARTLY * total, f"{trained:,} of {total:,} parameters"))
+    params = total or book.count("model.least_params")
     if params:
         tuning_facts.append(derived_fact("model.weights_in_16_bits", Size.exactly(2 * params), f"2 bytes * {params:,} parameters"))
     params, cards = params or _named_params(book), max(book.count("parallel.world") or 1, book.count("hardware.count") or 1)
