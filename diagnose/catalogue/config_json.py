@@ -297,7 +297,7 @@ def _tower(data: Mapping[str, object], family: Mapping[str, Any], decoder: int) 
         "intermediate_size": width,
         **sizes,
         "out_hidden_size": decoder,
-        "merge": number(tower, "merge") or 1,
+        "merge": number(tower, "merge") or number(data, "merge") or 1,
         "num_positions": number(tower, "num_positions") or side * side + (0 if kind == "siglip_gemma3" else 1),
     }
     if kind in per_image:

@@ -1427,6 +1427,11 @@ class Dequantizes(Row):
     source: str
 
 
+class OneTensor(Row):
+    families: list[str]
+    source: str
+
+
 class Prompt(Row):
     length: int = 0
     from_: int = Field(0, alias="from")
@@ -1559,6 +1564,7 @@ class Ledger(Row):
     moments_at_first_step: str
     quantizations: dict[str, Quantization]
     dequantizes: Dequantizes
+    one_tensor: OneTensor
     remakes: str
     adapters: list[str]
     prompts: dict[str, Prompt]

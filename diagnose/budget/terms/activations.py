@@ -14,9 +14,9 @@ from diagnose.budget.terms import adapter_inputs, dora, encoder_decoder, uneven_
 from diagnose.budget.terms.attention_scores import additive_masks, unfused_scores
 from diagnose.budget.terms.chunked_loss import fused_kernel, whole_logits_rule
 from diagnose.budget.terms.decoder_layer import Layer, layer, recomputes
-from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts
+from diagnose.budget.terms.expert_activations import adapts_experts
 from diagnose.budget.terms.layer_mode import computes_in_fp32, has_fp32_residual, is_padded, is_upcast, may_be_padded, runs_autocast
-from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, whole_module
+from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, merged_experts, whole_module
 from diagnose.release_spans import releases
 from diagnose.units import Size
 
@@ -221,7 +221,7 @@ def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
                 job.term("layers_dense", "activations", f"{dense}*({decoder.dense})*T", source=SAVED, layers=_layer_count(job, dense))
             )
         sparse = f"({count} - {dense})" if dense and dense != "0" else count
-        terms += adapted_experts(job, sparse)
+        terms += [*adapted_experts(job, sparse), *weight_terms.dequantized_experts(job, sparse)]
         terms.append(
             job.term("layers_sparse", "activations", f"{sparse}*({decoder.sparse})*T", source=SAVED, layers=_layer_count(job, count, dense))
         )
@@ -298,7 +298,7 @@ def _recomputed_terms(job: Setup) -> list[Term]:
     terms += adapter_inputs.remade_weights(job, "")
     terms += [*weight_terms.dequantized_in_layer(job), *dora.weights(job, ""), *dora.norm_transient(job, f"({decoder.transient})*T")]
     if decoder.sparse:
-        terms += adapted_experts(job, "1")
+        terms += [*adapted_experts(job, "1"), *weight_terms.dequantized_experts(job, "1")]
     if has_fp32_residual(job) and job.knows("P_layer") and not (job.model and job.model.experts):
         terms.append(job.term("autocast_layer", "weights", "2*P_layer", source=AUTOCAST))
     if not decoder.scores or not job.knows("B", "a", "s"):
