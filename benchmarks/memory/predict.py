@@ -94,9 +94,8 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     inside = total(sizes)
     if row.get("compare") == "allocated":
         return inside
-    reserved = _reserved(
-        row, book, inside, inside + non_torch.allocator_slack(inside) + left_over(book, moment, ledger, varying=_varying(row))
-    )
+    kept = non_torch.allocator_slack(inside, expandable=book.switch("alloc.expandable_segments") is True)
+    reserved = _reserved(row, book, inside, inside + kept + left_over(book, moment, ledger, varying=_varying(row)))
     if row.get("compare") == "reserved":
         return reserved
     return reserved + _beside(book, moment, ledger)
