@@ -52,7 +52,7 @@ def _predict(row: Row) -> Prediction:
     if kind == "overhead":
         return _overhead(row)
     reading = read(row)
-    found = [_one(row, book, role_ledgers.ledgers(book)[0]) for book in reading.books]
+    found = [one(row, book, role_ledgers.ledgers(book)[0]) for book in reading.books]
     first = found[0]
     return first._replace(
         low=min(each.low for each in found),
@@ -66,7 +66,8 @@ def _of(size: Size, moment: Moment) -> Prediction:
     return Prediction(size.low, size.bytes, size.high, moment.name, moments=(moment,))
 
 
-def _one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
+def one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
+    """What one book says of a row. Raises Refused."""
     wanted = block(row, "facts").get("moment")
     if not ledger.complete and wanted != "load":  # nothing but weights is needed then
         raise Refused(f"not known: {', '.join(ledger.unknown) or 'a resident term'}")
