@@ -72,6 +72,7 @@ class Traits:
     reference_caches: bool = False  # its reference model makes a KV cache: nobody sets use_cache, and without training it is on
     fused_gelu: bool = False  # torch's fused GELU where transformers writes one out
     recomputes_attention_alone: bool = False  # selective recomputation computes core attention again and keeps all else
+    recomputes_parts: bool = False  # checkpointing wraps norms, attention and MLP of a layer each for itself
     not_reentrant: bool = False  # checkpointing is never reentrant
     compiles_no_layers: bool = False  # its switch for torch.compile does not compile the layers
     offloads_final_norm: bool = False  # activation offload takes every tensor that the forward saves but those of the output head

@@ -161,7 +161,17 @@ def checkpoints(job: Setup) -> list[Term]:
         compiled = job.book.switch("train.compile") is True and not job.traits.compiles_no_layers
         inputs = "2*h" if compiled else "4*h"
         return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
+    if _recomputes_parts(job):
+        return [job.term("checkpoints", "activations", f"4*{width}*h*L*T", source=PARTS)]
     return [job.term("checkpoints", "activations", f"{width}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
+
+
+#: Both norms, attention and MLP are wrapped each for itself, so that the input of each is kept and one of them is computed again at a time.
+PARTS = "NeMo Automodel components/distributed/parallelizer.py: checkpoint_wrapper of norms, attention and MLP"
+
+
+def _recomputes_parts(job: Setup) -> bool:
+    return job.traits.recomputes_parts and job.checkpointing == "enabled" and job.book.switch("train.compile") is not True
 
 
 #: The first torch whose FSDP1 waits for the gradient of a frozen unit's input to reshard the unit.
@@ -288,7 +298,12 @@ def _recomputed_terms(job: Setup) -> list[Term]:
         alone = job.term("layer_transient", "activations", f"({decoder.transient})*T", source=SAVED)
         return [alone, *dequantized_linear(job), *uneven_layers.layer_embedding_gradient(job)]
     saved = f" - ({SECOND})" if job.checkpointing == "selective" else ""
-    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {decoder.transient}{saved})*T", source=SAVED)]
+    whole = f"(({saves}) + {decoder.transient}{saved})*T"
+    if _recomputes_parts(job) and not decoder.sparse:
+        part = f"(({saves}) - ({decoder.before_mlp}) + {decoder.transient})*T"
+        terms = [job.term("layer_recomputed", "activations", part, high=whole, source=PARTS)]
+    else:
+        terms = [job.term("layer_recomputed", "activations", whole, source=SAVED)]
     terms += [
         *dequantized_linear(job),
         *uneven_layers.layer_embedding_gradient(job),
