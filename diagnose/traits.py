@@ -49,6 +49,7 @@ class Traits:
     casts_trained: bool = False  # parameters that learn are cast to fp32 whatever they are
     adapters_like_weights: bool = False  # adapters have the precision of the weights, not PEFT's fp32
     adapter_inputs_uncast: bool = False  # inputs of adapters keep their precision; PEFT casts them to that of the adapter
+    drops_adapter_outputs: bool = False  # dropout of adapters is on what they give, not on what they read
     flattens_quantized: bool = False  # 4-bit weights are stored in a type that ZeRO-3 and FSDP can shard
     shards_scales: bool = False  # the scales of 4-bit weights are sharded with them
     keeps_16_bit_beside_quantized: bool = False  # no prepare_model_for_kbit_training: weights beside a quantised base stay in 16 bits

@@ -17,7 +17,7 @@ from diagnose.units import Version
 
 def dense_inputs(job: Setup, how: Mode) -> list[str]:
     """The summands for a layer with one MLP."""
-    parts = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
+    parts = [_inputs(job, how, sparse=False), _masks_of_outputs(job), _quantised_inputs(job, how), _padded_outputs(job, how)]
     return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapter_values(job, how)] if part]
 
 
@@ -66,12 +66,20 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
 
 
+#: How wide each linear's output is.
+_OUTPUTS = {"q": "q", "k": "k", "v": "k", "o": "h", "gate": "f", "up": "f", "down": "h"}
+
+
+def _masks_of_outputs(job: Setup) -> str:
+    """Masks of adapters whose outputs are dropped, one byte per element (NeMo Automodel components/_peft/lora.py dropout_position)."""
+    return " + ".join(_OUTPUTS[name] for name in job.trainable.names if name in _OUTPUTS) if job.trainable.drops_outputs else ""
+
+
 def _scaled_outputs(names: tuple[str, ...], kind: str, how: Mode) -> str:
     """What a scale that learns keeps of each linear: IA3 its output, of down_proj the input in fp32 (PEFT tuners/ia3/layer.py forward);
     VeRA the update before its scale, in fp32 (tuners/vera/layer.py). Inputs are kept by neither: their matrices are frozen."""
-    letters = {"q": "q", "k": "k", "v": "k", "o": "h", "gate": "f", "up": "f", "down": "h"}
     each = 4 if kind == "vera" else how.each
-    parts = [f"{each}*{letters[name]}" for name in names if not (kind == "ia3" and name == "down")]
+    parts = [f"{each}*{_OUTPUTS[name]}" for name in names if not (kind == "ia3" and name == "down")]
     return " + ".join([*parts, *(["4*f"] if kind == "ia3" and "down" in names else [])])
 
 
