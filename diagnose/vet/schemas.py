@@ -185,7 +185,7 @@ class KeyLine(Row):
     if_: Words = Field({}, alias="if")
     where: Words = {}
     needs: list[Need] = []
-    takes: Literal["whole", "any", "each", "part", "basename", "many", "largest"] = "whole"
+    takes: Literal["whole", "any", "each", "part", "basename", "many", "largest", "member"] = "whole"
     part: str = ""
     times: str = ""
     over: str = ""
@@ -1506,6 +1506,7 @@ class EnginePlans(Row):
     vllm: EnginePlan
     sglang: EnginePlan
     cache_source: str
+    draft_source: str
     stored: dict[str, str]
     windows: dict[str, list[int]]
 
