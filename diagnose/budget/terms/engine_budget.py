@@ -23,7 +23,7 @@ MIB = 2**20
 
 
 class Draft(NamedTuple):
-    """What guesses tokens ahead of an engine's model: parameters that it has at least and at most, and bytes of cache per token and card."""
+    """What guesses tokens ahead of an engine's model: parameters it has at least and at most, and bytes of cache per token and card."""
 
     least: int
     most: int
