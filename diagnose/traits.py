@@ -49,6 +49,7 @@ class Traits:
     casts_trained: bool = False  # parameters that learn are cast to fp32 whatever they are
     adapters_like_weights: bool = False  # adapters have the precision of the weights, not PEFT's fp32
     adapter_inputs_uncast: bool = False  # inputs of adapters keep their precision; PEFT casts them to that of the adapter
+    drops_adapter_outputs: bool = False  # dropout of adapters is on what they give, not on what they read
     flattens_quantized: bool = False  # 4-bit weights are stored in a type that ZeRO-3 and FSDP can shard
     shards_scales: bool = False  # the scales of 4-bit weights are sharded with them
     keeps_16_bit_beside_quantized: bool = False  # no prepare_model_for_kbit_training: weights beside a quantised base stay in 16 bits
@@ -72,6 +73,7 @@ class Traits:
     reference_caches: bool = False  # its reference model makes a KV cache: nobody sets use_cache, and without training it is on
     fused_gelu: bool = False  # torch's fused GELU where transformers writes one out
     recomputes_attention_alone: bool = False  # selective recomputation computes core attention again and keeps all else
+    recomputes_parts: bool = False  # checkpointing wraps norms, attention and MLP of a layer each for itself
     not_reentrant: bool = False  # checkpointing is never reentrant
     compiles_no_layers: bool = False  # its switch for torch.compile does not compile the layers
     offloads_final_norm: bool = False  # activation offload takes every tensor that the forward saves but those of the output head

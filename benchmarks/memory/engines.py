@@ -29,6 +29,9 @@ KNOBS = {
     "model": "model.path",
     "engine": "rollout.engine",
     "tp": "rollout.tensor_parallel",
+    "pp": "rollout.pipeline",
+    "draft": "rollout.draft",
+    "draft_model": "rollout.draft_model",
     "quant": "rollout.quantization",
     "util": "rollout.gpu_memory_utilization",
     "max_len": "rollout.max_model_len",
@@ -69,7 +72,11 @@ def compare(row: dict[str, Any]) -> Iterator[tuple[str, float | bool, float | bo
             yield "starts", holds.likely >= 1, row["starts"]
     if "share" in row and serving and serving.room and ledger.usable:
         yield "share", serving.room.bytes / ledger.usable.bytes, row["share"]
-    if "tokens_per_gib" in row and job.model and (request := engine_budget.request_cache(job, job.model)):
+    if (
+        "tokens_per_gib" in row
+        and job.model
+        and (request := engine_budget.request_cache(job, job.model, engine_budget.draft(job, job.model)))
+    ):
         yield "tokens_per_gib", (engine_budget.longest_request(book) or 0) * GIB / request.size.bytes, row["tokens_per_gib"]
 
 

@@ -52,7 +52,7 @@ def _predict(row: Row) -> Prediction:
     if kind == "overhead":
         return _overhead(row)
     reading = read(row)
-    found = [_one(row, book, role_ledgers.ledgers(book)[0]) for book in reading.books]
+    found = [one(row, book, role_ledgers.ledgers(book)[0]) for book in reading.books]
     first = found[0]
     return first._replace(
         low=min(each.low for each in found),
@@ -66,7 +66,8 @@ def _of(size: Size, moment: Moment) -> Prediction:
     return Prediction(size.low, size.bytes, size.high, moment.name, moments=(moment,))
 
 
-def _one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
+def one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
+    """What one book says of a row. Raises Refused."""
     wanted = block(row, "facts").get("moment")
     if not ledger.complete and wanted != "load":  # nothing but weights is needed then
         raise Refused(f"not known: {', '.join(ledger.unknown) or 'a resident term'}")
@@ -94,9 +95,8 @@ def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
     inside = total(sizes)
     if row.get("compare") == "allocated":
         return inside
-    reserved = _reserved(
-        row, book, inside, inside + non_torch.allocator_slack(inside) + left_over(book, moment, ledger, varying=_varying(row))
-    )
+    kept = non_torch.allocator_slack(inside, expandable=book.switch("alloc.expandable_segments") is True)
+    reserved = _reserved(row, book, inside, inside + kept + left_over(book, moment, ledger, varying=_varying(row)))
     if row.get("compare") == "reserved":
         return reserved
     return reserved + _beside(book, moment, ledger)

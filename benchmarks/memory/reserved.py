@@ -31,6 +31,8 @@ def left_over(book: FactBook, moment: Moment, ledger: Ledger, *, varying: bool) 
         least = max(0, sum(_laid(ledger)) - sum(used.values()))
     elif moment.name == "optimizer_step":
         least = _idle(book, moment, ledger)
+    if book.switch("alloc.expandable_segments"):  # what is free lies together and serves any request of its stream
+        return _other_streams(book, moment, ledger)
     beside = Size.between(0, least, least) + blocks.gaps(moment.only("layer_recomputed")) + _stuck(book, moment)
     beside += _other_streams(book, moment, ledger)
     return beside + blocks.outgrown(list(used.values())) if varying else beside
@@ -97,6 +99,16 @@ def _served(free: Sequence[int], asked: Sequence[int]) -> int:
     return sum(free) - blocks.idle(free, asked, 0)
 
 
+def _flat_units(book: FactBook, moment: Moment) -> list[int]:
+    """The temporaries of a step over the flat tensors of FSDP1, one per layer and one of the root unit; none elsewhere."""
+    model, temporaries = book.shape("model.shape"), moment.only("step_foreach").bytes
+    sharded = (book.word("fsdp.sharding") or "none") in ("full_shard", "hybrid_shard", "shard_grad_op")
+    if model is None or not temporaries or not sharded or book.count("fsdp.version") != 1:
+        return []
+    layer = temporaries * (model.text_params - model.embedding_params - model.head_params) // (model.params * model.L)
+    return [layer] * model.L + [max(0, temporaries - layer * model.L)]
+
+
 def _idle(book: FactBook, moment: Moment, ledger: Ledger) -> int:
     """Bytes of the loss's blocks that serve no gradient and no temporary of a step. ZeRO's are flat: a copy of the gradients in 16 bits and
     one in fp32. Of a step that works tensor by tensor the large ones are the gradients and the temporaries of embedding and head, where
@@ -104,6 +116,8 @@ def _idle(book: FactBook, moment: Moment, ledger: Ledger) -> int:
     flat = moment.only("step_flat", "step_group").bytes
     if flat:
         return max(0, _pool(moment, ledger) - _served(_laid(ledger), [flat // 3, flat - flat // 3]))
+    if units := _flat_units(book, moment):
+        return max(0, _pool(moment, ledger) - _served(_laid(ledger), units))
     asked = sum(term.size.bytes for term in moment.terms if term.key in ("gradients", "step_foreach"))
     model = book.shape("model.shape")
     if model is None or not any(term.key == "gradients" for term in moment.terms):

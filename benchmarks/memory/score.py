@@ -9,7 +9,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def quietly(arguments: list[str] | None = None) -> int:
+def quietly(arguments: list[str] | None = None, main: Callable[[list[str] | None], int] = main) -> int:
     """The same where the reader may stop early: score.py ROWS | head."""
     try:
         status = main(arguments)

@@ -156,7 +156,7 @@ FACTS: dict[str, Rule] = {
     "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
     "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
     "logits_materialised": Rule("train.logits_materialised", (False,), minor=True),
-    "reentrant": MINOR,
+    "reentrant": Rule("train.checkpoint_reentrant", minor=True),
     "vision_gradient_checkpointing": Rule("", (False,), minor=True),
     "padding_free": Rule("train.padding_free", (False,), minor=True),
     "visual_tokens": Rule("data.visual_tokens"),

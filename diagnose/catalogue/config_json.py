@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from diagnose import rule_files
-from diagnose.catalogue.dimension_keys import OTHER_LAYERS, SPELLINGS, number
+from diagnose.catalogue.dimension_keys import ATTENTION_LAYERS, OTHER_LAYERS, SILENT, SPELLINGS, number
 from diagnose.catalogue.entries import shape_of
 from diagnose.catalogue.parameter_count import Model
 from diagnose.errors import user_error
@@ -24,7 +24,7 @@ def model_of_config(data: Mapping[str, object], name: str = "config.json") -> Mo
     family = _family(text, data)
     needed = [dimension for dimension in NEEDED if dimension != "vocab_size" or family.get("kind") != "patches"]
     missing = [dimension for dimension in needed if not number(text, dimension)]
-    if other := _other_layers(text, family):
+    if other := [*_other_layers(text, family), *_unread(text, data)]:
         raise user_error("config_of_other_layers", name, "pass_known_model", keys=", ".join(other[:3]))
     if missing:
         raise _missing_dimensions(missing, name)
@@ -45,10 +45,13 @@ def model_of_config(data: Mapping[str, object], name: str = "config.json") -> Mo
         entry["recurrent"] = _recurrent(text, name)
     if number(text, "interleave_moe_layer_step"):
         entry |= _interleaved(text, entry)
-    if number(text, "hidden_size_per_layer_input") and number(text, "global_head_dim"):
+    if number(text, "hidden_size_per_layer_input") and _widest_head(text):
         entry["uneven"] = _uneven_layers(text)
     tower = _tower(data, family, entry["hidden_size"])
-    return shape_of(entry | ({"vision": tower} if tower else {}), family)
+    model = shape_of(entry | ({"vision": tower} if tower else {}), family)
+    if uncounted := _uncounted_towers(data, text, model, "vision_config" if tower else "", family):
+        raise user_error("config_of_other_layers", name, "pass_known_model", keys=", ".join(uncounted[:3]))
+    return model
 
 
 def _missing_dimensions(missing: Iterable[str], name: str) -> Exception:
@@ -84,18 +87,67 @@ def _family(text: Mapping[str, object], data: Mapping[str, object]) -> Mapping[s
 
 
 #: Which of these keys a family's own count covers.
-_READ = {"gated_attention": ("linear_", "mamba_ssm_dtype"), "llama4": ("interleave_moe_layer_step",)}
+_READ = {
+    "gated_attention": ("linear_", "mamba_ssm_dtype"),
+    "llama4": ("interleave_moe_layer_step",),
+    "uneven": ("global_head_dim", "per_layer_config"),
+}
 
 
 def _other_layers(text: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
     """Keys of layers that nothing here counts, with a value: such a model is no stack of attention and MLPs alone."""
     read: tuple[str, ...] = _READ["gated_attention"] if family.get("arch", {}).get("gated_attention") else ()
     read += _READ["llama4"] if str(family.get("family", "")).startswith("llama4") else ()
+    read += _READ["uneven"] if number(text, "hidden_size_per_layer_input") else ()
     return sorted(
         key
         for key, value in text.items()
         if value and any(part in key for part in OTHER_LAYERS) and not any(key.startswith(part) for part in read)
     )
+
+
+_KNOWN_KEYS = frozenset(key for keys in SPELLINGS.values() for key in keys)
+
+
+def _unread(text: Mapping[str, Any], data: Mapping[str, Any]) -> list[str]:
+    """Keys of a family that the catalogue does not have, which may change what its layers are and which nothing here reads."""
+    table = rule_files.table("models")
+    inner, outer = str(text.get("model_type", "")), str(data.get("model_type", ""))
+    if {inner, inner.removesuffix("_text"), outer} & set(table):
+        return []
+    kinds = text.get("layer_types")
+    strange = ["layer_types"] if isinstance(kinds, list) and any(str(kind) not in ATTENTION_LAYERS for kind in kinds) else []
+    alone = any(word in str(text.get("hidden_act")) for word in ("relu", "xielu")) and "rms_norm_eps" in text
+    strange += ["hidden_act"] if alone else []  # with a gate or without: families differ
+    counted = (int, float, list, str, bool)
+    return strange + sorted(
+        key
+        for key, value in text.items()
+        if value and isinstance(value, counted) and key not in _KNOWN_KEYS and not any(part in key.lower() for part in SILENT)
+    )
+
+
+#: The largest share of a model's parameters that a tower may have which nothing counts.
+_NEGLIGIBLE = 0.01
+
+
+def _uncounted_towers(data: Mapping[str, Any], text: Mapping[str, Any], model: Model, counted: str, family: Mapping[str, Any]) -> list[str]:
+    """Keys of towers beside the decoder (vision, audio) that nothing counts and that are no small part of the model: four matrices of
+    attention and two of an MLP per layer."""
+    found = []
+    for key, tower in data.items():
+        if not isinstance(tower, Mapping) or tower is text or not key.endswith("_config") or key in (counted, "quantization_config"):
+            continue
+        if key == "audio_config" and family.get("vision", {}).get("kind") == "gemma4":  # counted with the images' tower
+            continue
+        h = number(tower, "embed_dim") or number(tower, "hidden_size")
+        layers = max(number(tower, name) or 0 for name in ("depth", "num_hidden_layers", "encoder_layers"))
+        if not h or not layers:
+            continue
+        width = number(tower, "intermediate_size") or 4 * h
+        if layers * (4 * h * h + 2 * h * width) > _NEGLIGIBLE * model.params:
+            found.append(key)
+    return sorted(found)
 
 
 def _recurrent(text: Mapping[str, object], name: str) -> dict[str, int]:
@@ -269,10 +321,17 @@ def _uneven_layers(text: Mapping[str, object]) -> dict[str, object]:
     """Dimensions of layers that differ (Gemma 4); the list of layer types tells which attend to all tokens."""
     kinds, layers = text.get("layer_types"), number(text, "num_hidden_layers") or 1
     every = kinds.index("full_attention") + 1 if isinstance(kinds, list) and "full_attention" in kinds else layers
-    widths = {name: number(text, name) for name in ("hidden_size_per_layer_input", "global_head_dim")}
+    widths = {"hidden_size_per_layer_input": number(text, "hidden_size_per_layer_input"), "global_head_dim": _widest_head(text)}
     shared = min(number(text, "num_kv_shared_layers") or 0, layers)
     double = text.get("use_double_wide_mlp") is True
     return {**widths, "full_attention_every": every, "num_kv_shared_layers": shared, "use_double_wide_mlp": double}
+
+
+def _widest_head(text: Mapping[str, Any]) -> int | None:
+    """The width of heads in layers that attend to all tokens; transformers from 5.24 on writes what differs layer by layer."""
+    each = text.get("per_layer_config")
+    widths = [number(layer, "head_dim") for layer in each.values() if isinstance(layer, Mapping)] if isinstance(each, Mapping) else []
+    return number(text, "global_head_dim") or max((width for width in widths if width), default=None)
 
 
 def _tower(data: Mapping[str, object], family: Mapping[str, Any], decoder: int) -> dict[str, Any] | None:
@@ -297,7 +356,7 @@ def _tower(data: Mapping[str, object], family: Mapping[str, Any], decoder: int) 
         "intermediate_size": width,
         **sizes,
         "out_hidden_size": decoder,
-        "merge": number(tower, "merge") or 1,
+        "merge": number(tower, "merge") or number(data, "merge") or 1,
         "num_positions": number(tower, "num_positions") or side * side + (0 if kind == "siglip_gemma3" else 1),
     }
     if kind in per_image:

@@ -58,8 +58,23 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 OTHER_LAYERS = (
     *("mamba", "ssm_", "state_size", "linear_num_", "linear_key_", "linear_attn", "time_step", "conv_kernel", "rwkv", "recurrent"),
     *("attn_layer_period", "expert_layer_period", "layers_block_type", "block_types", "hybrid", "altup", "laurel", "index_head_dim"),
-    *("cross_attention_layers", "interleave_moe_layer_step"),
+    *("cross_attention_layers", "interleave_moe_layer_step", "global_head_dim", "per_layer_config", "attention_k_eq_v", "enable_moe_block"),
 )
+#: Parts of keys that change neither which layers a model has nor how large they are.
+SILENT = (
+    *("token_id", "dropout", "pdrop", "drop_rate", "initializer", "init_std", "init_range", "rope", "rotary", "eps", "epsilon", "label"),
+    *("return_dict", "return_last", "output_attentions", "output_hidden", "output_router", "name_or_path", "version", "architectures"),
+    *("model_type", "auto_map", "use_cache", "dtype", "tie_", "hidden_act", "activation_function", "hidden_activation", "_bias", "bias_"),
+    *("sliding_window", "max_window_layers", "layer_types", "pretraining_tp", "quantization_config", "topk", "top_k", "n_group", "route"),
+    *("aux_loss", "norm_topk", "scoring", "score_func", "scaling", "scale", "_multiplier", "softcap", "logit", "qk_norm", "qk_layernorm"),
+    *("position", "is_decoder", "summary_", "local_attention", "attn_implementation", "attention_type", "query_pre_attn", "qk_head_dim"),
+    *("num_dense_layers", "moe_layer_freq", "expert_selection", "expert_combination", "num_nextn_predict", "mtp", "keys_to_ignore"),
+    *("use_post_norm", "lambda_std", "vocab_size", "encoder_attention_heads", "encoder_ffn_dim", "share_encoder", "num_shared_experts"),
+    *("every_n_layers", "_pattern", "fp32", "problem_type", "chunk_size_feed_forward", "unsloth", "task_specific", "checkpointing"),
+    *("capacity", "jitter", "z_loss", "expert_bias", "use_bias", "interleave", "classifier", "image_token", "prompt_length", "mid_dim"),
+)
+#: Kinds of layers that are attention and an MLP, whatever tokens they see.
+ATTENTION_LAYERS = ("full_attention", "sliding_attention", "chunked_attention", "attention", "sparse", "dense", "global", "local")
 #: Upper bound of a plausible dimension.
 LARGEST = 2**31
 

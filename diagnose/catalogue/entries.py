@@ -211,6 +211,15 @@ def _glm4v(tower: Mapping[str, Any]) -> int:
     return int(stem + tower["depth"] * block + merger)
 
 
+def _pixtral(tower: Mapping[str, Any]) -> int:
+    """RMSNorm blocks without bias and with a gated MLP, a norm before them; a norm, a linear that merges patches, and a projector of two
+    linears, all without bias (transformers modeling_pixtral.py, modeling_mistral3.py)."""
+    h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
+    block = 4 * h * h + 3 * h * tower["intermediate_size"] + 2 * h
+    merger = h + tower["merge"] ** 2 * h * h + h * out + out * out
+    return int(3 * patch * patch * h + h + tower["depth"] * block + merger)
+
+
 def _qwen_vl(tower: Mapping[str, Any]) -> int:
     """A norm before the blocks; queries that attend to the patches, and a matrix behind them (Qwen/Qwen-VL visual.py)."""
     h, patch, out = tower["hidden_size"], tower["patch_size"], tower["out_hidden_size"]
@@ -221,6 +230,7 @@ def _qwen_vl(tower: Mapping[str, Any]) -> int:
 
 #: Functions that count the parameters of a vision tower with its projector, by vision.kind.
 TOWERS: dict[str, Callable[[Mapping[str, object]], int]] = {
+    "pixtral": _pixtral,
     "qwen_vl": _qwen_vl,
     "qwen2_vl": _qwen2_vl,
     "qwen2_5_vl": _qwen2_5_vl,

@@ -185,7 +185,7 @@ class KeyLine(Row):
     if_: Words = Field({}, alias="if")
     where: Words = {}
     needs: list[Need] = []
-    takes: Literal["whole", "any", "each", "part", "basename", "many", "largest"] = "whole"
+    takes: Literal["whole", "any", "each", "part", "basename", "many", "largest", "member"] = "whole"
     part: str = ""
     times: str = ""
     over: str = ""
@@ -1428,6 +1428,11 @@ class Dequantizes(Row):
     source: str
 
 
+class OneTensor(Row):
+    families: list[str]
+    source: str
+
+
 class Prompt(Row):
     length: int = 0
     from_: int = Field(0, alias="from")
@@ -1502,6 +1507,7 @@ class EnginePlans(Row):
     vllm: EnginePlan
     sglang: EnginePlan
     cache_source: str
+    draft_source: str
     stored: dict[str, str]
     windows: dict[str, list[int]]
 
@@ -1560,6 +1566,7 @@ class Ledger(Row):
     moments_at_first_step: str
     quantizations: dict[str, Quantization]
     dequantizes: Dequantizes
+    one_tensor: OneTensor
     remakes: str
     adapters: list[str]
     prompts: dict[str, Prompt]

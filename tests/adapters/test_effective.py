@@ -517,6 +517,21 @@ def test_the_share_of_an_engine_is_that_of_its_release(vllm: str, expected: floa
 
 
 @for_each(
+    "command, guess, model",
+    [
+        ('vllm serve a/b --speculative-config \'{"method": "mtp", "num_speculative_tokens": 1}\'', "mtp", None),
+        ('vllm serve a/b --speculative-config \'{"model": "c/d", "method": "eagle3"}\'', "eagle", "c/d"),
+        ("vllm serve a/b --speculative-config nothing", None, None),
+        ("vllm serve a/b --speculative-model c/d", None, "c/d"),
+        ("python -m sglang.launch_server --model-path a/b --speculative-algorithm NEXTN", "mtp", None),
+    ],
+)
+def test_what_guesses_ahead_is_read_from_an_object_on_the_command_line(command: str, guess: str | None, model: str | None) -> None:
+    told = read({"run.sh": command + "\n"})
+    assert (value(told, "rollout.draft"), value(told, "rollout.draft_model")) == (guess, model)
+
+
+@for_each(
     "settings, sharding, version",
     [
         ("model_engine=veomni", "full_shard", 2),

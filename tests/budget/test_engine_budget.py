@@ -51,6 +51,36 @@ def test_latent_attention_is_on_every_card() -> None:
     assert request.only("engine_request").bytes == 2 * (512 + 64) * 61 * 8192
 
 
-@for_each("row", [{"quant": "some-new-scheme"}, {"model": "Qwen/Qwen2.5-VL-7B-Instruct"}, {"model": "unheard-of/model"}])
+def weighed(row: dict[str, Any]) -> float:
+    loaded = ledgers(book_of(LLAMA | row))[0].moment("load")
+    assert loaded is not None
+    return loaded.total.bytes
+
+
+def test_stages_of_a_pipeline_divide_weights_and_cache() -> None:
+    large = {"model": "meta-llama/Llama-3.1-70B-Instruct", "tp": 4}
+    assert weighed(large | {"pp": 2}) == pytest.approx(weighed(large) / 2, rel=0.001)
+    assert held(LLAMA | large | {"pp": 2}) > 2 * held(LLAMA | large)
+
+
+def test_what_guesses_ahead_has_weights_and_a_cache() -> None:
+    """A model of its own: all of it. MTP: one layer of the model's, here with 256 experts in 8 bits; n-grams: nothing."""
+    small = {"draft": "model", "draft_model": "meta-llama/Llama-3.2-1B-Instruct"}
+    assert weighed(small) - weighed({}) == 2 * 1235814400
+    assert held(LLAMA | small) < held(LLAMA)
+    assert weighed({"draft": "ngram"}) == weighed({}) and held(LLAMA | {"draft": "ngram"}) == held(LLAMA)
+    deep = {"model": "deepseek-ai/DeepSeek-V3", "quant": "fp8", "tp": 8, "gpu": "H200"}
+    assert 8 * (weighed(deep | {"draft": "mtp"}) - weighed(deep)) == pytest.approx(11.6e9, rel=0.02)
+
+
+@for_each(
+    "row",
+    [
+        {"draft": "model", "draft_model": "unheard-of/1B"},
+        {"quant": "some-new-scheme"},
+        {"model": "Qwen/Qwen2.5-VL-7B-Instruct"},
+        {"model": "unheard-of/model"},
+    ],
+)
 def test_no_verdict_where_storage_tower_or_model_are_unknown(row: dict[str, Any]) -> None:
     assert not ledgers(book_of(LLAMA | row))[0].complete

@@ -250,12 +250,24 @@ OTHER = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 3
         ("nemotron_h", {"hybrid_override_pattern": "M-M*", "ssm_state_size": 128}),
         ("falcon_h1", {"mamba_d_ssm": 3072}),
         ("never_heard_of", {"linear_num_value_heads": 32}),
+        ("lfm2", {"conv_L_cache": 3, "block_multiple_of": 256}),
+        ("never_heard_of", {"layer_types": ["conv", "full_attention"]}),
+        ("never_heard_of", {"keep_window_size": 2048}),
+        ("never_heard_of", {"vision_config": {"hidden_size": 4096, "num_hidden_layers": 24}}),
+        ("gemma4_text", {"global_head_dim": 512, "attention_k_eq_v": True}),
     ],
 )
 def test_layers_that_nothing_counts_are_no_dense_decoder(name: str, keys: dict[str, Any]) -> None:
     with pytest.raises(UserError) as told:
         catalogue.model_of_config({"model_type": name, **OTHER, **keys})
     assert all(key in told.value.to("en") for key in keys)
+
+
+def test_a_family_that_nobody_knows_is_read_where_all_of_its_keys_are() -> None:
+    """What is no dimension says nothing of the layers; a tower of less than a hundredth is left out."""
+    silent = {"rope_theta": 1e6, "attention_dropout": 0.1, "rms_norm_eps": 1e-6, "layer_types": ["sliding_attention", "full_attention"]}
+    small = {"vision_config": {"hidden_size": 256, "num_hidden_layers": 6}}
+    assert catalogue.model_of_config({"model_type": "never_heard_of", **OTHER, **silent, **small}).params > 7e9
 
 
 def test_experts_in_every_second_layer() -> None:
@@ -309,7 +321,7 @@ def test_the_published_facts_are_read(capsys: pytest.CaptureFixture[str]) -> Non
     path = Path(fits.__file__).with_name("facts.yaml")
     assert fits.main([str(path)]) == 0
     told = capsys.readouterr().out
-    assert "162 facts" in told
+    assert "207 facts" in told
 
 
 def test_images_that_nobody_counted_are_modelled() -> None:
@@ -392,3 +404,64 @@ def test_what_a_person_counts_of_a_run_over_visible_cards_are_cards() -> None:
     facts = book(spread).learn([Fact("model.spread", True, "config", Witness("config", text="test"))])
     facts = facts.learn([Fact("parallel.world", 4, "given", Witness("given", text="test"))])
     assert moment(facts, "load").only("weights_whole").bytes == pytest.approx(2 * 8030261248 / 4, rel=0.2)
+
+
+AUTOMODEL = JOB | {"train.framework": "automodel", "train.finetuning": "full", "train.micro_batch_size": 8, "train.max_seq_len": 2048}
+
+
+def test_what_attention_and_mlp_read_is_kept_where_each_is_computed_again_alone() -> None:
+    """NeMo Automodel wraps both norms, attention and MLP of a layer: four inputs for one, and one of them again at a time."""
+    jobs = [book(AUTOMODEL, train__framework=name) for name in ("automodel", "trl")]
+    kept = [moment(job, "loss_backward").only("checkpoints").bytes for job in jobs]
+    assert kept[0] == 4 * kept[1]
+    parts, whole = (moment(job, "layer_backward") for job in jobs)
+    assert parts.only("layer_recomputed").bytes < whole.only("layer_recomputed").bytes == parts.only("layer_recomputed").high
+
+
+def test_outputs_in_16_bits_are_held_beside_the_blocks_of_a_loss_that_some_releases_make_of_them() -> None:
+    """Four bytes per logit thrice (softmax and gradients) and the 16 bits that the loop holds."""
+    logits = moment(book(AUTOMODEL, train__precision="pure_bf16"), "loss_backward").of("logits")
+    assert logits.bytes == (4 + 4 + 4 + 2) * 8 * 2048 * 128256
+
+
+def test_layers_of_liger_without_its_loss() -> None:
+    """SwiGLU keeps gate and up, a norm its 16-bit input: Axolotl's liger_glu_activation beside another loss, Automodel's default."""
+    fields = {**AUTOMODEL, "train.gradient_checkpointing": "disabled", "train.precision": "pure_bf16"}
+    plain, fused = (moment(book(fields, train__fused_layers=on), "layer_backward").only("layers").bytes for on in (False, True))
+    assert plain - fused == 32 * 16384 * (2 * 14336 + 2 * 4 * 4096)
+
+
+def test_adapters_whose_outputs_are_dropped_share_what_the_linears_read() -> None:
+    """Automodel: adapters in the dtype of their linear, one byte of mask per element of what each linear gives."""
+    fields = {**AUTOMODEL, "train.finetuning": "lora", "train.gradient_checkpointing": "disabled", "train.precision": "pure_bf16"}
+    without, dropped = (moment(book(fields, lora__dropout=rate), "layer_backward").only("layers").bytes for rate in (0, 0.1))
+    assert dropped - without == 32 * 16384 * (4096 + 2 * 1024 + 4096 + 2 * 14336 + 4096)
+
+
+@for_each("release, kept", [("4.57.1", False), ("5.0.0", True), (None, None)])
+def test_experts_that_are_one_tensor_stay_in_16_bits(release: str | None, kept: bool | None) -> None:
+    """bitsandbytes replaces nn.Linear; transformers 5 has the experts of a layer in one parameter. Not known which: the upper end."""
+    fields = NF4 | {"model": "Qwen/Qwen3-30B-A3B", "version.transformers": release}
+    made = moment(book({key: value for key, value in fields.items() if value is not None}), "load")
+    weights, experts = made.only("weights_quantized", "weights_unquantized"), 2 * EXPERTS
+    assert (weights.bytes > experts) is bool(kept)
+    assert (weights.high > experts) is (kept is not False)
+
+
+def test_experts_quantised_after_all_are_dequantised_layer_by_layer() -> None:
+    """Axolotl's quantize_moe_experts: 16 bits of a layer's experts while that layer is computed again."""
+    fields = NF4 | {"model": "Qwen/Qwen3-30B-A3B", "version.transformers": "5.0.0", "model.quantized_experts": True}
+    assert moment(book(fields), "layer_backward").only("dequantized_experts").bytes == 2 * EXPERTS // 48
+
+
+def test_adapters_read_the_tokens_of_all_ranks_where_ranks_divide_them() -> None:
+    """A LoRA on a linear whose output is divided multiplies the gathered input (ms-swift, Megatron-Bridge): twice as much on two ranks."""
+    fields = JOB | {
+        "train.framework": "swift_megatron",
+        "train.gradient_checkpointing": "disabled",
+        "parallel.world": 2,
+        "parallel.tensor": 2,
+    }
+    alone, shared = (moment(book(fields, parallel__sequence=on), "layer_backward").only("layers").bytes for on in (False, True))
+    read = moment(book(fields, parallel__sequence=True, lora__targets="o_proj,down_proj"), "layer_backward").only("layers").bytes
+    assert shared - read == 32 * 4096 * 2 * 2 * 4096 and shared < alone

@@ -13,6 +13,7 @@ from memory import blocks, stuck
 from memory.allocator import GIB, MIB, Allocator, Block, Shape, loss, reserved
 from memory.gaps import INPUTS, REAL, Steps, share
 
+from diagnose.budget.model import non_torch
 from diagnose.units import Size
 
 
@@ -141,3 +142,9 @@ def test_blocks_of_the_loss_that_the_step_cannot_use(freed: list[int], large: li
     left = blocks.idle([2 * count * MIB for count in freed], asked, 2 * small * MIB)
     assert 0 <= store.reserved - left - store.allocated <= 20 * MIB * (1 + len(freed))
     assert left <= sum(freed) * 2 * MIB
+
+
+def test_expandable_segments_keep_a_few_blocks_and_no_share() -> None:
+    """Free memory of such a segment lies together, whatever was cut out of it (c10/cuda/CUDACachingAllocator.cpp ExpandableSegment)."""
+    peak = Size.exactly(40 * GIB)
+    assert non_torch.allocator_slack(peak, expandable=True).bytes < GIB // 8 < non_torch.allocator_slack(peak).bytes

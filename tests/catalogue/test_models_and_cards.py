@@ -323,6 +323,12 @@ def test_layers_that_differ() -> None:
     assert model.counted == sum(model.layer_params(index) for index in range(35)) + model.embedding_params + h + model.vision.params  # type: ignore[union-attr]
 
 
+def test_what_differs_is_written_layer_by_layer_in_later_releases() -> None:
+    text = {key: value for key, value in GEMMA4["text_config"].items() if key != "global_head_dim"}  # type: ignore[attr-defined]
+    later = {**text, "per_layer_config": {"04": {"head_dim": 512}, "09": {"head_dim": 512}}}
+    assert catalogue.model_of_config({**GEMMA4, "text_config": later}) == catalogue.model_of_config(GEMMA4)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(GEMMA4["text_config"])), json_values))  # type: ignore[call-overload]
 def test_a_strange_config_of_uneven_layers_is_a_complaint_or_a_shape(changes: dict[str, Any]) -> None:

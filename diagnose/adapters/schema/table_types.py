@@ -36,8 +36,9 @@ class Key(NamedTuple):
     `releases` are those of the framework that have it. `values` maps what is written to what it
     means ("*": anything else that is there; a name with * inside is a pattern, read and never written); "nothing" leaves the
     knob to other keys, "unknown" settles it without saying how, "same" is what is written. `takes` says how the text is read:
-    whole, any (one of several words), each (of a list's words its meaning), part (of an allocator string: `part`), basename, many
-    (how many a list holds, or the number itself), largest (the largest number of a list, `1024,768` and `1024x768` as well).
+    whole, any (one of several words), each (of a list's words its meaning), part (of an allocator string: `part`), member (of a
+    JSON object: `part`), basename, many (how many a list holds, or the number itself), largest (the largest number of a list,
+    `1024,768` and `1024x768` as well).
     `times` and `over` name keys whose values multiply or divide this one; `also`
     names keys that, switched on, add words to it.
     """

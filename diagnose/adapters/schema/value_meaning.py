@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -89,9 +90,21 @@ def _plain_text(key: Key, leaf: Leaf) -> str | None:
     text = leaf.text or ""
     if key.takes == "part":
         return allocator_option(text, key.part)
+    if key.takes == "member":
+        return json_member(text, key.part)
     if key.takes == "basename":
         return text.replace("\\", "/").rpartition("/")[2]
     return text
+
+
+def json_member(text: str, name: str) -> str | None:
+    """A member of the object that a command line gives as JSON; None where it has none of that name."""
+    try:
+        data = json.loads(text.strip("'"))
+    except ValueError:
+        return None
+    value = data.get(name) if isinstance(data, dict) else None
+    return str(value) if isinstance(value, (str, int, float)) else None
 
 
 def largest_number(leaf: Leaf) -> Leaf:

@@ -48,11 +48,11 @@ def count_groups(tensor: int, pipeline: int, context: int, expert: int, ranks: i
     return max(1, sum(degree > 1 for degree in (tensor, pipeline, context, expert, ranks or 1)))
 
 
-def allocator_slack(allocated: Size) -> Size:
+def allocator_slack(allocated: Size, *, expandable: bool = False) -> Size:
     """What the allocator keeps above the allocated peak where all micro batches have one shape: at least a few blocks that are not full, at
-    most a share of the peak. Not fragmentation."""
+    most a share of the peak; of `expandable` segments, in which free blocks are neighbours, those few alone. Not fragmentation."""
     figures = table()["outside"]["kept"]
-    low, high = figures["share"]
+    low, high = (0, 0) if expandable else figures["share"]
     least = figures["least"] * MIB
     return Size.between(
         round(low * allocated.low), max(least, round(high * allocated.high)), max(least, round((low + high) / 2 * allocated.bytes))

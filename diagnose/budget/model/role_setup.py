@@ -100,12 +100,18 @@ def setup(facts: FactBook, role: Role) -> Setup:
         loss=_loss(book, framework, stage, model, shards),
         checkpointing=book.word("train.gradient_checkpointing") or "disabled",
         attention=book.word("model.attention") or "sdpa",
-        fused=book.word("train.loss_kernel") == "liger" or traits_of(framework).fused_layers,
+        fused=_has_fused_layers(book, framework),
         values=_letters(model, shards, widths, learnt, rows),
         unknown=tuple(
             dict.fromkeys([*without_shape, *shards.unknown, *widths.unknown, *learnt.unknown, *rows.unknown, *_presumed_facts(book, role)])
         ),
     )
+
+
+def _has_fused_layers(book: FactBook, framework: str) -> bool:
+    """Whether norms and gated MLPs run in kernels that keep their 16-bit inputs alone. Liger's loss comes with its layers."""
+    said = book.switch("train.fused_layers") or book.word("train.loss_kernel") == "liger"
+    return bool(said) or traits_of(framework).fused_layers
 
 
 def _weight_width(book: FactBook, role: Role, shards: Sharding, framework: str, learnt: Trainable) -> Precision:

@@ -28,7 +28,8 @@ class Trainable:
 
     `saved`: the part of `count` in modules trained whole beside adapters. `kind`: which adapters; `names`: linears of a layer that carry
     one; `inputs`: how many of these read the hidden state, the attention output, the MLP product; `remade`: elements that they make of a
-    layer's weights in every forward. `lora`: the base is frozen.
+    layer's weights in every forward. `lora`: the base is frozen. `dropout`: adapters drop parts of what they read; `drops_outputs`: of what
+    they give.
     """
 
     params: int | None
@@ -42,6 +43,7 @@ class Trainable:
     kind: str = ""
     names: tuple[str, ...] = ()
     remade: int = 0
+    drops_outputs: bool = False
 
 
 def trainable(book: FactBook, role: Role, framework: str) -> Trainable:
@@ -124,8 +126,9 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
         count = (rank or DEFAULT_RANK) * network["adapter"]
     unknown = () if rank is not None or small or block or rankless else ("lora.rank",)
     remade = remade_params(model, rank or DEFAULT_RANK, targets, kind, block) if model is not None else 0
-    dropout = (book.ratio("lora.dropout") or 0) > 0
-    return Trainable(params, count, True, rank or DEFAULT_RANK, dropout, saved, _count_inputs(names), unknown, kind, names, remade)
+    drops, after = (book.ratio("lora.dropout") or 0) > 0, traits_of(book.word("train.framework")).drops_adapter_outputs
+    whole, inputs = rank or DEFAULT_RANK, _count_inputs(names)
+    return Trainable(params, count, True, whole, drops and not after, saved, inputs, unknown, kind, names, remade, drops and after)
 
 
 def saved_params(model: Model, names: str) -> int:

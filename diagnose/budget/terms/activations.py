@@ -14,9 +14,9 @@ from diagnose.budget.terms import adapter_inputs, dora, encoder_decoder, uneven_
 from diagnose.budget.terms.attention_scores import additive_masks, unfused_scores
 from diagnose.budget.terms.chunked_loss import fused_kernel, whole_logits_rule
 from diagnose.budget.terms.decoder_layer import Layer, layer, recomputes
-from diagnose.budget.terms.expert_activations import adapts_experts, merged_experts
+from diagnose.budget.terms.expert_activations import adapts_experts
 from diagnose.budget.terms.layer_mode import computes_in_fp32, has_fp32_residual, is_padded, is_upcast, may_be_padded, runs_autocast
-from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, whole_module
+from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, merged_experts, whole_module
 from diagnose.release_spans import releases
 from diagnose.units import Size
 
@@ -161,7 +161,17 @@ def checkpoints(job: Setup) -> list[Term]:
         compiled = job.book.switch("train.compile") is True and not job.traits.compiles_no_layers
         inputs = "2*h" if compiled else "4*h"
         return [job.term("checkpoints_selective", "activations", f"({inputs} + {SECOND})*L*T", high=high, source=SELECTIVE)]
+    if _recomputes_parts(job):
+        return [job.term("checkpoints", "activations", f"4*{width}*h*L*T", source=PARTS)]
     return [job.term("checkpoints", "activations", f"{width}*h*L*T", source="torch.utils.checkpoint: the input of every layer")]
+
+
+#: Both norms, attention and MLP are wrapped each for itself, so that the input of each is kept and one of them is computed again at a time.
+PARTS = "NeMo Automodel components/distributed/parallelizer.py: checkpoint_wrapper of norms, attention and MLP"
+
+
+def _recomputes_parts(job: Setup) -> bool:
+    return job.traits.recomputes_parts and job.checkpointing == "enabled" and job.book.switch("train.compile") is not True
 
 
 #: The first torch whose FSDP1 waits for the gradient of a frozen unit's input to reshard the unit.
@@ -221,7 +231,7 @@ def layers(job: Setup, *, dense: str, count: str) -> list[Term]:
                 job.term("layers_dense", "activations", f"{dense}*({decoder.dense})*T", source=SAVED, layers=_layer_count(job, dense))
             )
         sparse = f"({count} - {dense})" if dense and dense != "0" else count
-        terms += adapted_experts(job, sparse)
+        terms += [*adapted_experts(job, sparse), *weight_terms.dequantized_experts(job, sparse)]
         terms.append(
             job.term("layers_sparse", "activations", f"{sparse}*({decoder.sparse})*T", source=SAVED, layers=_layer_count(job, count, dense))
         )
@@ -288,7 +298,12 @@ def _recomputed_terms(job: Setup) -> list[Term]:
         alone = job.term("layer_transient", "activations", f"({decoder.transient})*T", source=SAVED)
         return [alone, *dequantized_linear(job), *uneven_layers.layer_embedding_gradient(job)]
     saved = f" - ({SECOND})" if job.checkpointing == "selective" else ""
-    terms = [job.term("layer_recomputed", "activations", f"(({saves}) + {decoder.transient}{saved})*T", source=SAVED)]
+    whole = f"(({saves}) + {decoder.transient}{saved})*T"
+    if _recomputes_parts(job) and not decoder.sparse:
+        part = f"(({saves}) - ({decoder.before_mlp}) + {decoder.transient})*T"
+        terms = [job.term("layer_recomputed", "activations", part, high=whole, source=PARTS)]
+    else:
+        terms = [job.term("layer_recomputed", "activations", whole, source=SAVED)]
     terms += [
         *dequantized_linear(job),
         *uneven_layers.layer_embedding_gradient(job),
@@ -298,7 +313,7 @@ def _recomputed_terms(job: Setup) -> list[Term]:
     terms += adapter_inputs.remade_weights(job, "")
     terms += [*weight_terms.dequantized_in_layer(job), *dora.weights(job, ""), *dora.norm_transient(job, f"({decoder.transient})*T")]
     if decoder.sparse:
-        terms += adapted_experts(job, "1")
+        terms += [*adapted_experts(job, "1"), *weight_terms.dequantized_experts(job, "1")]
     if has_fp32_residual(job) and job.knows("P_layer") and not (job.model and job.model.experts):
         terms.append(job.term("autocast_layer", "weights", "2*P_layer", source=AUTOCAST))
     if not decoder.scores or not job.knows("B", "a", "s"):

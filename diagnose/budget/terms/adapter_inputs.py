@@ -8,16 +8,16 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import dora
-from diagnose.budget.terms.expert_activations import adapts_experts, has_shared_expert, merged_experts
+from diagnose.budget.terms.expert_activations import adapts_experts, has_shared_expert
 from diagnose.budget.terms.layer_mode import Mode, adapter_copies, runs_autocast
-from diagnose.budget.terms.weight_terms import adapter_width
+from diagnose.budget.terms.weight_terms import adapter_width, merged_experts
 from diagnose.catalogue import Model
 from diagnose.units import Version
 
 
 def dense_inputs(job: Setup, how: Mode) -> list[str]:
     """The summands for a layer with one MLP."""
-    parts = [_inputs(job, how, sparse=False), _quantised_inputs(job, how), _padded_outputs(job, how)]
+    parts = [_inputs(job, how, sparse=False), _masks_of_outputs(job), _quantised_inputs(job, how), _padded_outputs(job, how)]
     return [part for part in [*parts, *dora.outputs(job, how), *prompt_adapter_values(job, how)] if part]
 
 
@@ -34,7 +34,9 @@ def count_inputs(model: Model | None) -> int:
 
 def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     """Inputs that LoRA keeps for its gradients. An adapter in the precision of what it reads shares the linear's input; another keeps a
-    copy per linear in its own or autocast's precision. Dropout adds a mask of one byte per element."""
+    copy per linear in its own or autocast's precision. Dropout adds a mask of one byte per element. Where sequence parallel ranks divide
+    the tokens, adapters on linears whose output is divided read those of all ranks (ms-swift megatron/tuners/lora.py, Megatron-Bridge
+    peft/utils.py return_layernorm_output_gathered)."""
     if not how.lora:
         return ""
     names, model = job.trainable.names, job.model
@@ -43,7 +45,8 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     merged = sparse and merged_experts(job)
     into = _wrapped_reads(names, model, shared=not merged, sparse=sparse)
     out = "a*d_v" if model and model.latent else "q"
-    widths = [f"{sum(into)}*h"] if sum(into) else []
+    ranks = job.sharding.tensor if job.knows("T_l") else 1
+    widths = [f"{sum(into) * ranks}*h"] if sum(into) else []
     widths += [out] if "o" in names else []
     if model and model.latent:
         widths += ["r_q"] if model.latent.q_rank and "q" in names else []
@@ -57,18 +60,26 @@ def _inputs(job: Setup, how: Mode, *, sparse: bool) -> str:
     if how.cast == 0 and not job.trainable.dropout:
         distinct = min(sum(count > 0 for count in into), count_inputs(model))
         low = [f"{how.each}*{width}" for width in widths if width.startswith("r_")]
-        return " + ".join(part for part in [f"{how.each * distinct}*h" if distinct else "", *low] if part)
+        return " + ".join(part for part in [f"{how.each * distinct * ranks}*h" if distinct else "", *low] if part)
     if not widths:
         return ""
     return f"{adapter_copies(job, how)}*({' + '.join(widths)})"
 
 
+#: How wide each linear's output is.
+_OUTPUTS = {"q": "q", "k": "k", "v": "k", "o": "h", "gate": "f", "up": "f", "down": "h"}
+
+
+def _masks_of_outputs(job: Setup) -> str:
+    """Masks of adapters whose outputs are dropped, one byte per element (NeMo Automodel components/_peft/lora.py dropout_position)."""
+    return " + ".join(_OUTPUTS[name] for name in job.trainable.names if name in _OUTPUTS) if job.trainable.drops_outputs else ""
+
+
 def _scaled_outputs(names: tuple[str, ...], kind: str, how: Mode) -> str:
     """What a scale that learns keeps of each linear: IA3 its output, of down_proj the input in fp32 (PEFT tuners/ia3/layer.py forward);
     VeRA the update before its scale, in fp32 (tuners/vera/layer.py). Inputs are kept by neither: their matrices are frozen."""
-    letters = {"q": "q", "k": "k", "v": "k", "o": "h", "gate": "f", "up": "f", "down": "h"}
     each = 4 if kind == "vera" else how.each
-    parts = [f"{each}*{letters[name]}" for name in names if not (kind == "ia3" and name == "down")]
+    parts = [f"{each}*{_OUTPUTS[name]}" for name in names if not (kind == "ia3" and name == "down")]
     return " + ".join([*parts, *(["4*f"] if kind == "ia3" and "down" in names else [])])
 
 

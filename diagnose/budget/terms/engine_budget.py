@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from diagnose import catalogue
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.formulas import Number, term
 from diagnose.budget.model.job_roles import is_planned
@@ -19,6 +20,14 @@ from diagnose.units import Size
 
 GIB = 2**30
 MIB = 2**20
+
+
+class Draft(NamedTuple):
+    """What guesses tokens ahead of an engine's model: parameters it has at least and at most, and bytes of cache per token and card."""
+
+    least: int
+    most: int
+    cache: float
 
 
 class Holding(NamedTuple):
@@ -45,11 +54,12 @@ def moments(job: Setup) -> list[Moment]:
     if word is None or model is None or not job.knows("P", "h", "V"):
         return []
     loaded = weights(job, model, word)
-    room = share(job)
-    request = request_cache(job, model)
-    if room is None or request is None:
+    room, drafted = share(job), draft(job, model)
+    request = request_cache(job, model, drafted)
+    if room is None or request is None or drafted is None:
         return [Moment("load", (loaded,))]
-    return [Moment("load", (loaded,)), Moment("generate", (loaded, *profiled_pass(job, model), request), room)]
+    held = (loaded, *_draft_weights(job, drafted, word))
+    return [Moment("load", held), Moment("generate", (*held, *profiled_pass(job, model), request), room)]
 
 
 def is_complete(job: Setup) -> bool:
@@ -79,6 +89,34 @@ def _cards(job: Setup) -> int:
     return job.book.count("rollout.tensor_parallel") or 1
 
 
+def _stages(job: Setup) -> int:
+    return job.book.count("rollout.pipeline") or 1
+
+
+def draft(job: Setup, model: Model) -> Draft | None:
+    """What guesses ahead: nothing, a layer of the model's own (MTP) or one trained for it (EAGLE), either with an embedding and a head that
+    most share with the model; or a model of its own. None where that model is not known."""
+    word, path = job.book.word("rollout.draft"), job.book.word("rollout.draft_model")
+    if word == "ngram" or (word is None and path is None):
+        return Draft(0, 0, 0)
+    other = catalogue.model(path) if path else None
+    if other is not None and word not in ("mtp", "eagle"):
+        return Draft(other.params, other.params, _cache_per_layer(job, other) * other.L)
+    if word not in ("mtp", "eagle"):
+        return None
+    layer = model.layer_params() + 2 * model.h * model.h
+    return Draft(layer, layer + 2 * model.V * model.h, _cache_per_layer(job, model))
+
+
+def _draft_weights(job: Setup, drafted: Draft, word: str) -> list[Term]:
+    """Its weights on one card, in 16 bits, or as the model's: P_d/t_e."""
+    if not drafted.most:
+        return []
+    width = 2 if word == "none" or job.book.word("rollout.draft") != "mtp" else table()["quantizations"][word]["each"]
+    low, high = (f"{width}*{count}/{_cards(job)}" for count in (drafted.least, drafted.most))
+    return [term("engine_draft", "weights", low, job.values, high=high, source=table()["engines"]["draft_source"])]
+
+
 def _rule(job: Setup) -> Mapping[str, Any]:
     engines: Mapping[str, Any] = table()["engines"]
     return engines.get(job.book.word("rollout.engine") or "", engines["vllm"])  # type: ignore[no-any-return]
@@ -86,8 +124,9 @@ def _rule(job: Setup) -> Mapping[str, Any]:
 
 def weights(job: Setup, model: Model, word: str) -> Term:
     """The weights on one card: 2*P/t_e bytes; quantised linears at their width, embedding, head and norms in 16 bits."""
-    values: dict[str, Number] = {**job.values, "t_e": _cards(job)}
-    per = "/t_e" if _cards(job) > 1 else ""
+    cards = _cards(job) * _stages(job)
+    values: dict[str, Number] = {**job.values, "t_e": cards}
+    per = "/t_e" if cards > 1 else ""
     if word == "none":
         return term("engine_weights", "weights", f"2*P{per}", values, source="16-bit weights of the engine")
     entry = table()["quantizations"][word]
@@ -107,22 +146,28 @@ def _padded(linears: int, model: Model, multiples: tuple[int, int] | None, cards
     return linears * rows * columns // (model.h * width)
 
 
-def request_cache(job: Setup, model: Model) -> Term | None:
+def _cache_per_layer(job: Setup, model: Model) -> float:
+    """Bytes of cache per token and layer on one card."""
+    width = {"q8": 1, "q4": 0.5}.get(job.book.word("rollout.cache_bits") or "", 2)
+    heads = max(1, -(-model.kv // _cards(job)))
+    return width * (model.latent.kv_rank + model.latent.rope_dim) if model.latent else 2 * width * heads * model.d
+
+
+def request_cache(job: Setup, model: Model, drafted: Draft | None) -> Term | None:
     """Keys and values of one request of the longest context: 2*w_c*L*k*s/t_e bytes, a head at least per card; latent attention keeps
     w_c*(r_kv + d_r) per token and layer on every card. Layers with a window keep no more than it and one pass; linear attention has a state
-    of fixed size."""
+    of fixed size. A stage of a pipeline has the cache of its layers. What guesses ahead has a cache of its own."""
     length = longest_request(job.book)
     if not length or (model.uneven and model.uneven.shared) or model.source is not None:
         return None
-    width = {"q8": 1, "q4": 0.5}.get(job.book.word("rollout.cache_bits") or "", 2)
-    heads = max(1, -(-model.kv // _cards(job)))
-    per_layer = width * (model.latent.kv_rank + model.latent.rope_dim) if model.latent else 2 * width * heads * model.d
+    per_layer, ahead = _cache_per_layer(job, model), drafted.cache if drafted else 0
     every, window = table()["engines"]["windows"].get(model.family, (0, 0))
-    layers = model.L // model.recurrent.every if model.recurrent else model.L
+    layers = -(-(model.L // model.recurrent.every if model.recurrent else model.L) // _stages(job))
     whole = layers // every if every else layers
     values: dict[str, Number] = {**job.values, "s": length, "n_w": min(length, window + _tokens(job))}
-    high = f"{per_layer:g}*{layers}*s" if whole < layers else ""
-    symbols = f"{per_layer:g}*{whole}*s" + (f" + {per_layer:g}*{layers - whole}*n_w" if whole < layers else "")
+    guesses = f" + {ahead:g}*s" if ahead else ""
+    high = f"{per_layer:g}*{layers}*s{guesses}" if whole < layers else ""
+    symbols = f"{per_layer:g}*{whole}*s" + (f" + {per_layer:g}*{layers - whole}*n_w" if whole < layers else "") + guesses
     return term("engine_request", "kv_cache", symbols, values, high=high, source=table()["engines"]["cache_source"])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.layer_mode import Mode, keeps_product
+from diagnose.budget.terms.weight_terms import merged_experts
 from diagnose.catalogue import Model
 from diagnose.units import Version
 
@@ -70,13 +71,6 @@ def loops_over_experts(job: Setup) -> bool:
     if release is None or release >= Version("5") or moe is None or job.traits.main_weights:
         return False
     return job.model is not None and job.model.family not in table()["experts_in_one"]
-
-
-def merged_experts(job: Setup) -> bool:
-    """Whether a layer's experts are one tensor: from transformers 5. PEFT turns adapters of gate_proj, up_proj and down_proj into
-    adapters of that tensor (utils/transformers_weight_conversion.py), so the linears of a shared expert get none."""
-    release = job.book.version("version.transformers")
-    return release is not None and release >= Version("5")
 
 
 def has_shared_expert(model: Model | None) -> bool:

@@ -91,7 +91,9 @@ def at_backward_start(job: Setup) -> list[Term]:
     """The blocks alive when backward starts, with the logits that the caller still holds."""
     if fused_kernel(job):
         return fused_loss_terms(job, backward=True)
-    return [*block_terms(job, job.loss.backward), *_held_logits(job)]
+    held = _held_logits(job)
+    keys = {term.key for term in held}
+    return [*block_terms(job, [block for block in job.loss.backward if block.name not in keys]), *held]
 
 
 def _held_logits(job: Setup) -> list[Term]:
@@ -103,7 +105,7 @@ def _held_logits(job: Setup) -> list[Term]:
     converts = named_for(losses()["outputs_in_fp32"], job.framework) and not job.sharding.zero
     wide = made[0] == "logits_fp32" or (converts and job.book.word("train.precision") in ("bf16", "fp16"))
     key = "logits_fp32" if wide else "logits_16"
-    if any(block.name == key for block in job.loss.backward):
+    if any(block.name == key and block.bytes for block in job.loss.backward):  # what some releases alone keep is held by all
         return []
     return [
         job.term(key, "logits", f"{4 if wide else 2}*{shape(job, Block(key, 0, 0, 0))}", source="the loop's own reference to `outputs`")

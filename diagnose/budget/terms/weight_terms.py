@@ -8,6 +8,7 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.catalogue import Model
 from diagnose.facts import FactBook
+from diagnose.ternary import Truth
 from diagnose.traits import Releases, during, traits_of
 from diagnose.units import Version
 
@@ -109,6 +110,35 @@ def tower_linears(job: Setup, model: Model) -> int:
     return min(tower.params, tower.depth * (4 * tower.hidden**2 + matrices * tower.hidden * tower.width))
 
 
+def merged_experts(job: Setup) -> bool:
+    """Whether a layer's experts are one tensor: from transformers 5. PEFT turns adapters of gate_proj, up_proj and down_proj into
+    adapters of that tensor (utils/transformers_weight_conversion.py), so the linears of a shared expert get none."""
+    release = job.book.version("version.transformers")
+    return release is not None and release >= Version("5")
+
+
+def unquantised_experts(job: Setup) -> Truth:
+    """Whether a quantised base has its experts in 16 bits: bitsandbytes takes linears alone, and these experts are one tensor. None where
+    the release of transformers, from which they are, is not known."""
+    model = job.model
+    if model is None or not model.experts or job.book.word("model.quantization") not in table()["dequantizes"]["words"]:
+        return False
+    if job.book.switch("model.quantized_experts") or job.traits.quantizes_head:
+        return False
+    if model.family in table()["one_tensor"]["families"]:
+        return True
+    return None if job.book.version("version.transformers") is None else merged_experts(job)
+
+
+def dequantized_experts(job: Setup, count: str) -> list[Term]:
+    """Quantised experts that are one tensor, as what multiplies with them and autograd until backward keep them in `count` layers: in 16
+    bits, 2*3*h*f_e*E each."""
+    if not job.book.switch("model.quantized_experts") or not job.trainable.lora or not job.knows("h", "f_e", "E"):
+        return []
+    source = "axolotl monkeypatch/moe_quant.py: bitsandbytes nn/parametrize.py dequantises on access"
+    return [job.term("dequantized_experts", "weights", f"{count}*2*3*h*f_e*E", source=source)]
+
+
 def _quantized(job: Setup) -> list[Term]:
     """A quantised base: its linears at e.g. 0.5625 bytes per parameter (nf4); embeddings, norms and mostly the head as loaded, or in fp32
     where the base was prepared for training."""
@@ -121,6 +151,10 @@ def _quantized(job: Setup) -> list[Term]:
     if not job.traits.quantizes_head:
         layers -= model.head_params
     layers += tower_linears(job, model)
+    experts = model.moe_layers * model.experts.count * model.experts.expert_params(model.h) if model.experts else 0
+    as_loaded = unquantised_experts(job)
+    if as_loaded:
+        layers -= experts
     layers_here, all_params = -(-layers // job.sharding.model_parallel), job.values["P"]
     values = {
         **job.values,
@@ -129,9 +163,10 @@ def _quantized(job: Setup) -> list[Term]:
     }
     scales = _scales(job) if per else 0.0
     linears = f"{float(str(entry['each'])) - scales:g}*P_lin{per}" + (f" + {scales:g}*P_lin" if scales else "")
+    whole = f"{linears} + {2 - float(str(entry['each'])):g}*{-(-experts // job.sharding.model_parallel)}{per}" if as_loaded is None else ""
     rest_width = "4" if is_prepared(job) and job.role.trained else "2"
     return [
-        term("weights_quantized", "weights", linears, values, source=source),
+        term("weights_quantized", "weights", linears, values, high=whole, source=source),
         term(
             "weights_unquantized",
             "weights",

@@ -174,7 +174,7 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
     """Add a key for the knob to the document, with the keys that it needs; None where its framework has none that fits."""
     table = framework_tables.table(document.framework)
     span = context.span(document)
-    keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "basename")]
+    keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "member", "basename")]
     usable = [
         key
         for key in keys

@@ -1,0 +1,11 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=8 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 megatron sft \
+    --model Qwen/Qwen2.5-14B \
+    --tensor_model_parallel_size 4 \
+    --micro_batch_size 1 \
+    --global_batch_size 16 \
+    --packing true \
+    --recompute_granularity selective \
+    --cross_entropy_loss_fusion true \
+    --max_length 8192 \
+    --sequence_parallel true \
+    --attention_backend flash

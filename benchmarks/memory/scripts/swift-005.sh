@@ -1,0 +1,18 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=8 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 megatron sft \
+    --model Qwen/Qwen3-14B-FP8 \
+    --fp8_recipe blockwise \
+    --fp8_format e4m3 \
+    --fp8_param_gather true \
+    --tensor_model_parallel_size 4 \
+    --micro_batch_size 1 \
+    --global_batch_size 16 \
+    --packing true \
+    --recompute_granularity selective \
+    --cross_entropy_loss_fusion true \
+    --cross_entropy_fusion_impl native \
+    --max_length 8192 \
+    --sequence_parallel true \
+    --use_precision_aware_optimizer true \
+    --exp_avg_dtype bf16 \
+    --exp_avg_sq_dtype bf16 \
+    --attention_backend flash

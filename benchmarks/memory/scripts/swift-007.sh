@@ -1,0 +1,23 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True OMP_NUM_THREADS=14 NPROC_PER_NODE=8 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 IMAGE_MAX_TOKEN_NUM=1024 VIDEO_MAX_TOKEN_NUM=128 FPS_MAX_FRAMES=16 megatron sft \
+    --model Qwen/Qwen3-VL-30B-A3B-Instruct-FP8 \
+    --fp8_recipe blockwise \
+    --fp8_format e4m3 \
+    --fp8_param_gather true \
+    --moe_permute_fusion true \
+    --tensor_model_parallel_size 2 \
+    --expert_model_parallel_size 8 \
+    --moe_grouped_gemm true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 4096 \
+    --packing true \
+    --sequence_parallel true \
+    --moe_expert_capacity_factor 2 \
+    --use_precision_aware_optimizer true \
+    --exp_avg_dtype bf16 \
+    --exp_avg_sq_dtype bf16 \
+    --attention_backend flash

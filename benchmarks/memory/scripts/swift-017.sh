@@ -1,0 +1,19 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 NPROC_PER_NODE=8 megatron sft \
+    --model Qwen/Qwen3-30B-A3B-Instruct-2507 \
+    --moe_permute_fusion true \
+    --pipeline_model_parallel_size 2 \
+    --decoder_first_pipeline_num_layers 25 \
+    --tensor_model_parallel_size 4 \
+    --expert_model_parallel_size 4 \
+    --moe_grouped_gemm true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 8192 \
+    --packing true \
+    --sequence_parallel true \
+    --moe_expert_capacity_factor 2 \
+    --attention_backend flash

@@ -1,0 +1,16 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=8 CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7 megatron sft \
+    --model moonshotai/Moonlight-16B-A3B-Instruct \
+    --pipeline_model_parallel_size 2 \
+    --moe_permute_fusion true \
+    --expert_model_parallel_size 4 \
+    --moe_grouped_gemm true \
+    --micro_batch_size 1 \
+    --global_batch_size 16 \
+    --packing true \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 8192 \
+    --sequence_parallel true \
+    --attention_backend flash

@@ -1,0 +1,19 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=4 MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0,1,2,3 megatron rlhf \
+    --rlhf_type dpo \
+    --model Qwen/Qwen2.5-VL-7B-Instruct \
+    --tuner_type full \
+    --tensor_model_parallel_size 4 \
+    --sequence_parallel true \
+    --freeze_llm false \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --packing true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 8192 \
+    --attention_backend flash \
+    --beta 0.1

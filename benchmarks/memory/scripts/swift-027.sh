@@ -1,0 +1,18 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=2 MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0,1 megatron sft \
+    --model Qwen/Qwen2.5-VL-7B-Instruct \
+    --tuner_type lora \
+    --lora_rank 8 \
+    --target_modules all-linear \
+    --tensor_model_parallel_size 1 \
+    --sequence_parallel true \
+    --freeze_llm false \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --packing true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 2048

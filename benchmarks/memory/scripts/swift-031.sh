@@ -1,0 +1,21 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True ENABLE_AUDIO_OUTPUT=0 NPROC_PER_NODE=2 IMAGE_MAX_TOKEN_NUM=1024 VIDEO_MAX_TOKEN_NUM=128 FPS_MAX_FRAMES=12 CUDA_VISIBLE_DEVICES=0,1 megatron sft \
+    --model Qwen/Qwen3-Omni-30B-A3B-Instruct \
+    --tuner_type lora \
+    --lora_rank 8 \
+    --target_modules all-linear \
+    --sequence_parallel true \
+    --packing true \
+    --freeze_llm false \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --expert_model_parallel_size 2 \
+    --moe_permute_fusion true \
+    --moe_grouped_gemm true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 4096 \
+    --attention_backend flash

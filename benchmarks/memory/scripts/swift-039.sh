@@ -1,0 +1,15 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 megatron rlhf \
+    --rlhf_type kto \
+    --model Qwen/Qwen2.5-7B-Instruct \
+    --tensor_model_parallel_size 4 \
+    --packing true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 8192 \
+    --sequence_parallel true \
+    --attention_backend flash \
+    --beta 0.1

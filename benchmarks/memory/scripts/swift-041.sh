@@ -1,0 +1,19 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1 megatron rlhf \
+    --rlhf_type rm \
+    --model Qwen/Qwen3-30B-A3B-Instruct-2507 \
+    --packing true \
+    --tuner_type lora \
+    --lora_rank 8 \
+    --target_modules all-linear \
+    --expert_model_parallel_size 2 \
+    --moe_permute_fusion true \
+    --moe_grouped_gemm true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 8192 \
+    --sequence_parallel true \
+    --attention_backend flash

@@ -1,0 +1,15 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=2 CUDA_VISIBLE_DEVICES=0,1 megatron sft \
+    --model ZhipuAI/GLM-4.6V-Flash \
+    --tensor_model_parallel_size 2 \
+    --sequence_parallel true \
+    --packing true \
+    --freeze_llm false \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --micro_batch_size 1 \
+    --global_batch_size 4 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --max_length 2048

@@ -1,0 +1,15 @@
+CUDA_VISIBLE_DEVICES=0 MAX_PIXELS=1003520 swift sft \
+    --model Qwen/Qwen2.5-Omni-3B \
+    --tuner_type lora \
+    --torch_dtype bfloat16 \
+    --per_device_train_batch_size 1 \
+    --lora_rank 8 \
+    --target_modules all-linear \
+    --gradient_accumulation_steps 2 \
+    --packing true \
+    --freeze_llm false \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --max_length 4096 \
+    --task_type seq_cls \
+    --attn_impl flash_attn

@@ -1,0 +1,14 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True MAX_PIXELS=1003520 VIDEO_MAX_PIXELS=50176 FPS_MAX_FRAMES=12 NPROC_PER_NODE=4 ENABLE_AUDIO_OUTPUT=0 CUDA_VISIBLE_DEVICES=0,1,2,3 swift sft \
+    --model Qwen/Qwen2.5-Omni-7B \
+    --tuner_type full \
+    --torch_dtype bfloat16 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 1 \
+    --packing true \
+    --freeze_llm false \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --max_length 4096 \
+    --deepspeed zero2 \
+    --use_liger_kernel true \
+    --attn_impl flash_attn

@@ -1,0 +1,18 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 megatron sft \
+    --model Qwen/Qwen3-30B-A3B-Base \
+    --tuner_type lora \
+    --lora_rank 32 \
+    --target_modules all-linear \
+    --moe_permute_fusion true \
+    --expert_model_parallel_size 4 \
+    --moe_grouped_gemm true \
+    --micro_batch_size 1 \
+    --global_batch_size 16 \
+    --recompute_granularity full \
+    --recompute_method uniform \
+    --recompute_num_layers 1 \
+    --cross_entropy_loss_fusion true \
+    --packing true \
+    --max_length 8192 \
+    --sequence_parallel true \
+    --attention_backend flash

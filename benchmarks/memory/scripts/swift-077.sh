@@ -1,0 +1,11 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 swift sft \
+    --model Qwen/Qwen2.5-7B \
+    --tuner_type full \
+    --attn_impl flash_attention_3 \
+    --torch_dtype bfloat16 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 4 \
+    --packing true \
+    --max_length 16384 \
+    --deepspeed zero3 \
+    --use_liger_kernel true

@@ -1,0 +1,11 @@
+NPROC_PER_NODE=4 CUDA_VISIBLE_DEVICES=0,1,2,3 swift sft \
+    --model Qwen/Qwen2.5-7B \
+    --tuner_type full \
+    --torch_dtype bfloat16 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 2 \
+    --max_length 8192 \
+    --deepspeed zero3 \
+    --attn_impl flash_attn \
+    --packing true \
+    --use_liger_kernel true

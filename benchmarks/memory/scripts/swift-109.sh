@@ -1,0 +1,13 @@
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=4 MAX_PIXELS=1003520 swift rlhf \
+    --rlhf_type dpo \
+    --model Qwen/Qwen2.5-VL-7B-Instruct \
+    --tuner_type full \
+    --torch_dtype bfloat16 \
+    --per_device_train_batch_size 1 \
+    --freeze_vit true \
+    --freeze_aligner true \
+    --gradient_accumulation_steps 1 \
+    --deepspeed zero3 \
+    --max_length 8192 \
+    --attn_impl flash_attn \
+    --packing true

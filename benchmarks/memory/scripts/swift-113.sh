@@ -1,0 +1,12 @@
+NPROC_PER_NODE=4 MAX_PIXELS=1003520 CUDA_VISIBLE_DEVICES=0,1,2,3 swift sft \
+    --model Qwen/Qwen2.5-VL-7B-Instruct \
+    --tuner_type lora \
+    --torch_dtype bfloat16 \
+    --attn_impl flash_attn \
+    --packing true \
+    --per_device_train_batch_size 1 \
+    --lora_rank 8 \
+    --target_modules all-linear \
+    --gradient_accumulation_steps 1 \
+    --max_length 8192 \
+    --deepspeed zero2

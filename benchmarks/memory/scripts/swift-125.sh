@@ -1,0 +1,13 @@
+CUDA_VISIBLE_DEVICES=0,1 NPROC_PER_NODE=2 swift sft \
+    --model Qwen/Qwen3-VL-Reranker-8B \
+    --task_type generative_reranker \
+    --tuner_type lora \
+    --lora_rank 8 \
+    --target_modules all-linear \
+    --attn_impl flash_attn \
+    --padding_free true \
+    --torch_dtype bfloat16 \
+    --max_length 4096 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 8 \
+    --deepspeed zero2

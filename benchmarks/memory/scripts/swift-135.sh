@@ -1,0 +1,12 @@
+NPROC_PER_NODE=4 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True CUDA_VISIBLE_DEVICES=0,1,2,3 swift rlhf \
+    --rlhf_type gkd \
+    --model Qwen/Qwen3-8B-Base \
+    --teacher_model '$teacher_model' \
+    --tuner_type full \
+    --torch_dtype bfloat16 \
+    --per_device_train_batch_size 1 \
+    --gradient_accumulation_steps 1 \
+    --max_length 4096 \
+    --deepspeed zero3 \
+    --packing true \
+    --attn_impl flash_attn
