@@ -96,7 +96,7 @@ WORDINGS = [
     Wording("sagemaker", "ClientError: Please use an instance type with more memory, or reduce the size of job data", "host_oom_killer"),
     Wording("colab", "Your session crashed after using all available RAM.", "host_oom_killer"),
     Wording("kaggle", "Your notebook tried to allocate more memory than is available. It has restarted.", "host_oom_killer"),
-    Wording("jupyter", "The kernel appears to have died. It will restart automatically.", "host_oom_killer", "suspected"),
+    Wording("jupyter", "The kernel appears to have died. It will restart automatically.", "host_oom_killer", "suspected", "kernel_gone"),
     # launchers: no proof
     Wording("shell", "Killed", "host_oom_killer", "suspected"),
     Wording("shell, quoted in one line of code", "Killed`", "host_oom_killer", "suspected"),

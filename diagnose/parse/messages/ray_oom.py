@@ -64,7 +64,10 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.said = name
             message.figures["process_in_use"] = grammar_statements.parse_size(used, binary=True)
         case "used" | "old_used":
-            message.figures["capacity"] = grammar_statements.parse_size(re.findall(r"[\d.]+(?= ?GB)", words)[-1] + " GB", binary=True)
+            used, capacity = re.findall(r"([\d.]+) ?(?:GB)? \/ ([\d.]+) ?GB", words)[-1]
+            message.figures["capacity"] = grammar_statements.parse_size(f"{capacity} GB", binary=True)
+            message.facts["host.used"] = grammar_statements.parse_size(f"{used} GB", binary=True)
+            message.facts["host.ram"] = message.figures["capacity"]
         case "object":
             message.figures["requested"] = Size.printed(next(iter(re.findall(r"\d+", words)), ""), "bytes")
         case "row":
