@@ -12,6 +12,7 @@ import argparse
 import ast
 import hashlib
 import json
+import os
 import pickle
 import sys
 import textwrap
@@ -22,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -35,7 +36,6 @@ from edits.packages import FOLDER, ROOT, listed
 from edits.tables import all_declared
 
 from diagnose import explain
-from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import declared_keys, framework_tables
 from diagnose.diagnosis import Diagnosis
@@ -45,7 +45,7 @@ from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit
 
 #: Processes that diagnose, and that parse, at a time.
-WORKERS = 8
+WORKERS = os.cpu_count() or 2
 
 CONFIGS = ROOT / "corpus" / "configs"
 
@@ -72,16 +72,24 @@ def packages() -> dict[str, dict[tuple[str, str], Declared]]:
     return loaded
 
 
-def jobs(folders: Sequence[Path]) -> Iterator[tuple[str, list[Path]]]:
-    """The files of each job: an expected.yaml beside a config names the others; in other folders every file is one, every folder one."""
+Job = tuple[str, list[Path], Mapping[str, Any]]
+
+
+def jobs(folders: Sequence[Path]) -> Iterator[Job]:
+    """The files of each job and what else is known: an expected.yaml beside a config names both; in other folders every file is one job,
+    every folder one."""
     for folder in folders:
         for expected in sorted(folder.rglob("*.expected.yaml")):
             stem = expected.name.removesuffix(".expected.yaml")
             main = [path for path in sorted(expected.parent.glob(f"{stem}.*")) if path != expected]
-            also = [expected.parent / name for name in (yaml.safe_load(expected.read_text()) or {}).get("also", [])]
-            yield f"{expected.parent.name}/{stem}", [*main, *also]
+            said = yaml.safe_load(expected.read_text()) or {}
+            yield (
+                f"{expected.parent.name}/{stem}",
+                [*main, *(expected.parent / name for name in said.get("also", []))],
+                said.get("options", {}),
+            )
         if not list(folder.rglob("*.expected.yaml")):
-            yield from ((path.name, [path] if path.is_file() else sorted(path.iterdir())) for path in sorted(folder.iterdir()))
+            yield from ((path.name, [path] if path.is_file() else sorted(path.iterdir()), {}) for path in sorted(folder.iterdir()))
 
 
 def failures(job: str, tries: int) -> list[tuple[str, str]]:
@@ -99,7 +107,7 @@ def in_use(document: Document, diagnosis: Diagnosis) -> list[Column]:
             continue
         entries = [document.entry, *(str(fact.value) for fact in book.all("train.entry"))]
         at = declared_keys._at(record.columns, [declared_keys._words(entry) for entry in entries if entry])  # noqa: SLF001
-        table, keys = framework_tables.table(name), [name_of(entry.key) for entry in document.entries]
+        table, keys = framework_tables.table(name), declared_keys.written(entry.key for entry in document.entries)
         span = framework_tables.possible_releases(table, book.version(table.version), keys)
         at = declared_keys._consistent(record, declared_keys._released(at, span), keys)  # noqa: SLF001
         return [Column(name, one.release.text, one.entry) for one in sorted(at, key=lambda one: one.release)]
@@ -123,11 +131,12 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
         yield Patch(job, framework, what, edits, tuple(asked) or ("not judged: a file that was not given",))
 
 
-def of_job(job: tuple[str, list[Path]], tries: int) -> list[Patch]:
+def of_job(job: Job, tries: int) -> list[Patch]:
     """The patches of all failures of a job."""
+    name, files, options = job
     found: list[Patch] = []
-    for kind, card in failures(job[0], tries):
-        found += patches(job[0], explain(log(kind, card), configs=job[1], gpu=card if kind in ("host", "engine") else None))
+    for kind, card in failures(name, tries):
+        found += patches(name, explain(log(kind, card), configs=files, **{"gpu": card if kind in ("host", "engine") else None, **options}))
     return found
 
 

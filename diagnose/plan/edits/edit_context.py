@@ -60,7 +60,7 @@ class EditContext(NamedTuple):
         return declared_keys.is_given_up(document.framework, key, self._use(document))
 
     def _use(self, document: Document) -> declared_keys.Use:
-        present = tuple(name_of(entry.key) for entry in document.entries)
+        present = declared_keys.written(entry.key for entry in document.entries)
         spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.lineage(document.framework)}
         return declared_keys.Use((document.entry, *(str(fact.value) for fact in self.entry_points())), spans, present)
 
