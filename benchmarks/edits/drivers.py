@@ -404,7 +404,7 @@ def of_declared(framework: Framework) -> Callable[[Request], Values]:
         name, given = "", list[str]()
         for word in words:
             if framework.entries[request["entry"]].get("overrides") and re.match(r"[+~]*[\w.@/]+=", word):
-                pairs.append(tuple(word.split("=", 1)))  # type: ignore[arg-type]
+                pairs.append(tuple(word.split("=", 1)))
             elif re.match(r"--?[a-zA-Z]|--$", word):
                 if name:
                     pairs.append((name, " ".join(given)))
@@ -668,6 +668,18 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
 }
 
 
+def _parsed(parse: Callable[[Request], Values], request: Request) -> Values:
+    """What a parser makes of a request, to which it is given what it insists on and an excerpt of a script lacks."""
+    try:
+        return parse(request)
+    except ValueError as error:
+        lacking = re.match(r"the following arguments are required: (.*)", str(error))
+        names = [word.rpartition("/")[0] or word for word in lacking[1].split(", ")] if lacking else []
+        if "argv" not in request or not names or not all(name.startswith("--") for name in names):
+            raise
+        return parse({**request, "argv": [*request["argv"], *(word for name in names for word in (name.partition("/")[0], "x"))]})
+
+
 #: Packages whose `__init__` imports what trains.
 SHALLOW = {
     "hydra": ("verl", "verl.utils", "verl.trainer", "verl.trainer.ppo"),
@@ -722,7 +734,7 @@ def main() -> int:
             try:
                 request = json.loads(line)
                 files = {f"file {name}": file for name, file in request.get("files", {}).items()}
-                answer: Mapping[str, Any] = {"error": "", "values": {**parse(request), **files}}
+                answer: Mapping[str, Any] = {"error": "", "values": {**_parsed(parse, request), **files}}
             except SystemExit as error:
                 answer = {"error": f"exit {error.code}", "values": {}}
             except Exception as error:

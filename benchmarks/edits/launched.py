@@ -50,7 +50,7 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
         return ()
     paths = "".join(f'{path}() {{ command_not_found_handle {path} "$@"; }}\n' for path in sorted(set(_PATH.findall(text))))
     script = PRELUDE + paths + re.sub(r"\bPATH=", "PATH_=", text.replace("\r\n", "\n")) + "\nbuiltin wait\n"
-    known = {**ENVIRONMENT, **dict.fromkeys(("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), _nodes(text))}
+    known = {**dict.fromkeys(_unset(text), "8"), **ENVIRONMENT, **dict.fromkeys(("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), _nodes(text))}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as record:
         try:
             subprocess.run(
@@ -70,6 +70,12 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
         if depth < 2:
             found += [inner for word in words[1:] if re.search(r"\S\s+-", word) for inner in commands(word, depth + 1)]
     return tuple(found)
+
+
+def _unset(text: str) -> set[str]:
+    """Variables that a script reads, has no default for and does not set: somebody's environment has them."""
+    read = set(re.findall(r"\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}", text))
+    return {name for pair in read for name in pair if name and not re.search(rf"\b{name}\+?=|\b(?:for|read) {name}\b", text)}
 
 
 def _nodes(text: str) -> str:

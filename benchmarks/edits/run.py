@@ -13,7 +13,6 @@ import ast
 import hashlib
 import json
 import os
-import pickle
 import sys
 import textwrap
 import time
@@ -21,7 +20,6 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,11 +27,9 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edits.declared import Declared
 from edits.failures import CARDS, KINDS, log
 from edits.judges import Answers, Column, Question, Verdict, answers, question, verdict
-from edits.packages import FOLDER, ROOT, listed
-from edits.tables import all_declared
+from edits.packages import ROOT, listed
 
 from diagnose import explain
 from diagnose.adapters.formats.settings import Document
@@ -61,25 +57,20 @@ class Patch(NamedTuple):
     asked: tuple[Question | str, ...]
 
 
-@cache
-def packages() -> dict[str, dict[tuple[str, str], Declared]]:
-    """What every release of every framework declares at every entry point, kept between runs."""
-    store = FOLDER / "declared.pickle"
-    if not store.is_file() or store.stat().st_mtime < max(path.stat().st_mtime for path in Path(__file__).parent.glob("[dp]*[.ey]*")):
-        made = {name: {(release, entry): said for release, entry, said, _ in all_declared(name)} for name in listed()}
-        store.write_bytes(pickle.dumps(made))  # our own, in our own folder
-    loaded: dict[str, dict[tuple[str, str], Declared]] = pickle.loads(store.read_bytes())
-    return loaded
-
-
 Job = tuple[str, list[Path], Mapping[str, Any]]
 
 
 def jobs(folders: Sequence[Path]) -> Iterator[Job]:
-    """The files of each job and what else is known: an expected.yaml beside a config names both; in other folders every file is one job,
-    every folder one."""
+    """The files of each job and what else is known: an expected.yaml beside a config names both, one in a folder is a failure with its own
+    logs (`logs`); in other folders every file is one job, every folder one."""
     for folder in folders:
-        for expected in sorted(folder.rglob("*.expected.yaml")):
+        for expected in sorted(folder.glob("*/expected.yaml")):
+            said = yaml.load(expected.read_bytes(), yaml.CSafeLoader)
+            given = said["inputs"] if "ledger" in said else said
+            options = {"logs": expected.with_name(given.get("log", "error.log")), **given.get("options", {})}
+            if "snapshot" not in options:
+                yield expected.parent.name, [expected.parent / name for name in given.get("configs", [])], options
+        for expected in [] if list(folder.glob("*/expected.yaml")) else sorted(folder.rglob("*.expected.yaml")):
             stem = expected.name.removesuffix(".expected.yaml")
             main = [path for path in sorted(expected.parent.glob(f"{stem}.*")) if path != expected]
             said = yaml.safe_load(expected.read_text()) or {}
@@ -88,7 +79,7 @@ def jobs(folders: Sequence[Path]) -> Iterator[Job]:
                 [*main, *(expected.parent / name for name in said.get("also", []))],
                 said.get("options", {}),
             )
-        if not list(folder.rglob("*.expected.yaml")):
+        if not list(folder.rglob("*expected.yaml")):
             yield from ((path.name, [path] if path.is_file() else sorted(path.iterdir()), {}) for path in sorted(folder.iterdir()))
 
 
@@ -135,6 +126,8 @@ def of_job(job: Job, tries: int) -> list[Patch]:
     """The patches of all failures of a job."""
     name, files, options = job
     found: list[Patch] = []
+    if "logs" in options:
+        return list(patches(name, explain(options["logs"], configs=files, **{key: options[key] for key in options.keys() - {"logs"}})))
     for kind, card in failures(name, tries):
         found += patches(name, explain(log(kind, card), configs=files, **{"gpu": card if kind in ("host", "engine") else None, **options}))
     return found
