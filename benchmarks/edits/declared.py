@@ -313,11 +313,12 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
     trees, result = Trees([root, *beside]), Declared(leaves=entry.get("leaves", False))
     for name in entry.get("classes", ()):
         result.options.update(trees.options(name, depth=0 if entry.get("blocks") else DEEPEST))
-    for pattern in entry.get("files", ()):
+    files = entry.get("files", {})
+    for prefix, pattern in files.items() if isinstance(files, Mapping) else (("", pattern) for pattern in files):
         for path in sorted(root.glob(pattern)):
             for node in ast.walk(ast.parse(path.read_text(errors="replace"))):
                 if isinstance(node, ast.ClassDef):
-                    result.options.update({one.target.id: _option(one) for one in _own_fields(node)})  # type: ignore[union-attr]
+                    result.options.update({f"{prefix}{one.target.id}": _option(one) for one in _own_fields(node)})  # type: ignore[union-attr]
     for path in (tree / name for name in entry.get("parsers", ()) for tree in (root, *beside)):
         if path.is_file():
             result.options.update(_of_parser(path))
