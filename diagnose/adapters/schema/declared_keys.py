@@ -128,6 +128,7 @@ def _released(columns: list[Column], span: ReleaseSpan) -> list[Column]:
         own = [column for column in columns if column.entry == entry]
         before = [column for column in own if span.low is not None and column.release < span.low]
         after = [column for column in own if span.high is not None and span.high < column.release]
+        after += [column for column in own if span.before is not None and column not in after and span.before <= column.release]
         inside = [column for column in own if column not in before and column not in after]
         if span.low is not None and not any(column.release == span.low for column in inside):
             inside = [*before[-1:], *inside]

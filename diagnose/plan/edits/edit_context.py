@@ -79,7 +79,7 @@ class EditContext(NamedTuple):
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
         table = framework_tables.table(document.framework)
-        return self._released(table, [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"])
+        return self._released(table, declared_keys.written(entry.key for entry in document.entries if entry.key[:2] != "++"))
 
     def _released(self, table: Table, present: Iterable[str]) -> ReleaseSpan:
         return framework_tables.possible_releases(table, self.book.version(table.version), present)
