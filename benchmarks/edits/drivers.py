@@ -129,6 +129,7 @@ def prepare_transformers() -> None:
 def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Request], Values]:
     """HfArgumentParser over the classes of an entry point. `bare`: without what they do after parsing, which loads the model."""
     prepare_transformers()
+    from omegaconf import OmegaConf  # type: ignore[import-not-found]
     from transformers import HfArgumentParser  # type: ignore[import-not-found]
 
     def bared(one: Any) -> Any:
@@ -142,6 +143,9 @@ def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Req
                 classes.append(bared(framework.loaded(name)))
         if not classes:
             raise Unjudged(str(names))
+        words = request.get("argv") or [""]
+        if re.search(r"\.(ya?ml|json)$", words[0]):  # a file and overrides of its keys
+            request = {"config": OmegaConf.to_container(OmegaConf.from_cli(list(words[1:])))}
         if "keywords" in request:
             return values(classes[0](**{"output_dir": "o", **request["keywords"]}))
         parser = HfArgumentParser(classes)
@@ -506,7 +510,7 @@ def of_vllm(framework: Framework) -> Callable[[Request], Values]:
 def of_hydra(framework: Framework) -> Callable[[Request], Values]:
     from hydra import compose, initialize_config_dir  # type: ignore[import-not-found]
     from hydra.core.global_hydra import GlobalHydra  # type: ignore[import-not-found]
-    from omegaconf import OmegaConf  # type: ignore[import-not-found]
+    from omegaconf import OmegaConf
 
     def parse(request: Request) -> Values:
         folder, *names = framework.entries[request["entry"]]["hydra"]

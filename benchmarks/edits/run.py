@@ -2,7 +2,8 @@
 
     python benchmarks/edits/run.py [--sample JOBS] [--tries N] [--only FRAMEWORK] [--write FILE] [FOLDER...]
 
-JOBS of the configs of corpus/configs (or of the folders) fail in N of 32 ways (eight failures, four cards), drawn by hashes of names. Every
+JOBS of the configs of corpus/configs (or of the folders) fail in N of 32 ways (eight failures, four cards), drawn by hashes of names;
+cases of the corpus fail as their logs say. Every
 remedy's edits and every whole plan are written, and the file before and after is parsed by releases of the framework (judges.py).
 """
 
@@ -260,7 +261,8 @@ def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[s
             *textwrap.wrap(INTRODUCTION, 130),
             "",
             *textwrap.wrap(
-                f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of names. "
+                f"{size[0]} of {size[1]} jobs: the failures of the corpus, as their logs say, and configs that fail in {size[2]} of 32 "
+                "ways each (eight failures, four cards), drawn by hashes of names. "
                 f"{COLUMNS}{' This run asked no release older than the newest that takes the file.' if size[3] else ''} "
                 f"It took {seconds / 60:.0f} minutes beside what parsers had said before, which is kept.",
                 130,
