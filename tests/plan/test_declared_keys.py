@@ -454,7 +454,10 @@ def test_options_are_those_of_the_program(text: str, changes: dict[str, Value], 
     assert keys({"run.sh": text}, changes) == wanted
 
 
-@for_each("version, given, wanted", [("5.24.0", "", "fsdp true"), ("5.24.0", "fsdp: true\n", "fsdp_config.reshard_after_forward true")])
+@for_each(
+    "version, given, wanted",
+    [("5.24.0", "", 'fsdp "full_shard auto_wrap"'), ("5.24.0", "fsdp: true\n", "fsdp_config.reshard_after_forward true")],
+)
 def test_fsdp_is_switched_on_before_it_is_tuned(version: str, given: str, wanted: str) -> None:
     """fsdp_config does nothing where fsdp is not set."""
     text = f"model_name_or_path: m\ndataset_name: d\noutput_dir: o\nmax_length: 512\n{given}fsdp_config:\n  reshard_after_forward: false\n"
