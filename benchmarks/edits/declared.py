@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 #: How deep classes are followed through the blocks of a configuration.
 DEEPEST = 6
@@ -16,12 +19,14 @@ DEEPEST = 6
 
 @dataclass(frozen=True)
 class Option:
-    """One option. `kind`: bool, int, float, str or empty; `choices` and `default` where the source says them as literals."""
+    """One option. `kind`: bool, int, float, str or empty; `choices` and `default` where the source says them as literals; `dashes`:
+    whether its command line wants them between the words of its name, None where it takes both spellings or there is one word."""
 
     kind: str = ""
     choices: tuple[str, ...] = ()
     default: object = None
     block: bool = False
+    dashes: bool | None = None
 
 
 @dataclass
@@ -223,9 +228,9 @@ def _alias(assign: ast.AnnAssign) -> str:
 
 
 def _of_parser(path: Path) -> Iterator[tuple[str, Option]]:
-    """The options of every add_argument call of a file."""
+    """The options of every add_argument call of a file, and of every option of click."""
     for node in ast.walk(ast.parse(path.read_text(errors="replace"))):
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("add_argument", "option")):
             continue
         words = {one.arg: one.value for one in node.keywords}
         kind = _kind(ast.unparse(words["type"])) if "type" in words else ""
@@ -233,9 +238,11 @@ def _of_parser(path: Path) -> Iterator[tuple[str, Option]]:
             kind = "flag"
         choices = _literal(words.get("choices"))
         many = tuple(map(str, choices)) if isinstance(choices, (list, tuple)) else ()
-        for name in (str(_literal(arg)) for arg in node.args):
-            if name.startswith("--"):
-                yield name[2:].replace("-", "_"), Option(kind, many, _literal(words.get("default")))
+        names = [str(_literal(arg))[2:] for arg in node.args if str(_literal(arg)).startswith("--")]
+        for name in names:
+            plain = name.replace("-", "_")
+            is_free = "_" not in plain or {name, plain, plain.replace("_", "-")} <= set(names)
+            yield plain, Option(kind, many, _literal(words.get("default")), dashes=None if is_free else "-" in name)
 
 
 def _of_clap(path: Path) -> Iterator[tuple[str, Option]]:
@@ -245,7 +252,12 @@ def _of_clap(path: Path) -> Iterator[tuple[str, Option]]:
         variants = re.search(rf"enum {of} \{{(.*?)\n\}}", text, re.DOTALL) if "value_enum" in kind else None
         words = re.findall(r"^    (?:\w+)(?=,)", variants[1], re.MULTILINE) if variants else []
         choices = tuple(re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", word.strip()).lower() for word in words)
-        yield name, Option("" if choices else _kind(of.replace("usize", "int").replace("u32", "int").replace("f32", "float")), choices)
+        yield (
+            name,
+            Option(
+                "" if choices else _kind(of.replace("usize", "int").replace("u32", "int").replace("f32", "float")), choices, dashes=True
+            ),
+        )
 
 
 def _of_factories(path: Path, trees: Trees) -> Iterator[tuple[str, Option]]:
@@ -301,18 +313,23 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
     trees, result = Trees([root, *beside]), Declared(leaves=entry.get("leaves", False))
     for name in entry.get("classes", ()):
         result.options.update(trees.options(name, depth=0 if entry.get("blocks") else DEEPEST))
-    for pattern in entry.get("files", ()):
+    files = entry.get("files", {})
+    for prefix, pattern in files.items() if isinstance(files, Mapping) else (("", pattern) for pattern in files):
         for path in sorted(root.glob(pattern)):
             for node in ast.walk(ast.parse(path.read_text(errors="replace"))):
                 if isinstance(node, ast.ClassDef):
-                    result.options.update({one.target.id: _option(one) for one in _own_fields(node)})  # type: ignore[union-attr]
-    for name in entry.get("parsers", ()):
-        if (root / name).is_file():
-            result.options.update(_of_parser(root / name))
+                    result.options.update({f"{prefix}{one.target.id}": _option(one) for one in _own_fields(node)})  # type: ignore[union-attr]
+    for path in (tree / name for name in entry.get("parsers", ()) for tree in (root, *beside)):
+        if path.is_file():
+            result.options.update(_of_parser(path))
+    for path in (path for pattern in entry.get("trees", ()) for path in sorted(root.glob(pattern))):
+        text = path.read_text(errors="replace")
+        result.options.update(_of_tree(tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)))
     for name in entry.get("clap", ()):
         result.options.update(_of_clap(root / name))
-    if (root / entry.get("generated", "")).is_file():
-        result.options = {**dict(_of_factories(root / entry["generated"], trees)), **result.options}
+    for path in (tree / entry.get("generated", "") for tree in (root, *beside)):
+        if path.is_file():
+            result.options = {**dict(_of_factories(path, trees)), **result.options}
     _add_rest(result, entry, root, trees)
     result.options = {name.replace("-", "_"): option for name, option in result.options.items()}
     return result
@@ -329,7 +346,8 @@ def _add_rest(result: Declared, entry: Mapping[str, Any], root: Path, trees: Tre
         folder, *names = entry["hydra"]
         for name in names:
             result.options.update(_of_tree(hydra_config(root / folder, name)))
-    for name in entry.get("words", ()):
-        text = (root / name).read_text(errors="replace") if (root / name).is_file() else ""
+    result.options.update({name: Option() for name in entry.get("names", ())})
+    for path in (path for name in entry.get("words", ()) for path in sorted(root.glob(name))):
+        text = path.read_text(errors="replace")
         result.options.update({word: Option() for word in re.findall(r"[\"'](\w+)[\"']", text)})
         result.options.update({word: Option() for word in re.findall(r"^    (\w+): ", text, re.MULTILINE)})

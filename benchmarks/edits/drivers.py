@@ -13,6 +13,7 @@ import ast
 import contextlib
 import importlib
 import importlib.metadata
+import inspect
 import io
 import json
 import os
@@ -20,9 +21,10 @@ import re
 import sys
 import tempfile
 import tomllib
+import traceback
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -127,6 +129,7 @@ def prepare_transformers() -> None:
 def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Request], Values]:
     """HfArgumentParser over the classes of an entry point. `bare`: without what they do after parsing, which loads the model."""
     prepare_transformers()
+    from omegaconf import OmegaConf  # type: ignore[import-not-found]
     from transformers import HfArgumentParser  # type: ignore[import-not-found]
 
     def bared(one: Any) -> Any:
@@ -140,6 +143,9 @@ def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Req
                 classes.append(bared(framework.loaded(name)))
         if not classes:
             raise Unjudged(str(names))
+        words = request.get("argv") or [""]
+        if re.search(r"\.(ya?ml|json)$", words[0]):  # a file and overrides of its keys
+            request = {"config": OmegaConf.to_container(OmegaConf.from_cli(list(words[1:])))}
         if "keywords" in request:
             return values(classes[0](**{"output_dir": "o", **request["keywords"]}))
         parser = HfArgumentParser(classes)
@@ -179,7 +185,11 @@ def of_llamafactory(framework: Framework) -> Callable[[Request], Values]:
                 config[name] = value if equals else next(rest, "")
             if not wanted or not wanted[0].startswith("--"):
                 return values(config)
-            sys.argv = ["train", *wanted, *(word for key in framework.needed if key not in config for word in (f"--{key}", "x"))]
+            sys.argv = [
+                "train",
+                *wanted,
+                *(word for key in framework.needed if key not in config for word in (f"--{key}", str(framework.needed[key]))),
+            ]
             return values(*hparams.get_train_args())
         return values(*hparams.get_train_args({**framework.needed, **wanted}))
 
@@ -286,14 +296,19 @@ def of_main_block(framework: Framework) -> Callable[[Request], Values]:
 
 
 def _of_function(tree: ast.Module, path: Path, name: str, request: Request) -> Values:
-    space: dict[str, Any] = {"__name__": "judged", "__file__": str(path)}
+    space: dict[str, Any] = {"__name__": "judged", "__file__": str(path), "__package__": path.parent.name}
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Assign)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)):
+            if isinstance(node, ast.ImportFrom):
+                space.update(
+                    dict.fromkeys((one.asname or one.name for one in node.names), str)
+                )  # takes a word, where it cannot be imported
             with contextlib.suppress(Exception):
                 exec(compile(ast.Module([node], []), str(path), "exec"), space)
-    file = dict(_flat(tomllib.loads(request["text"]))) if "text" in request else {}
+    file = dict(_flat(tomllib.loads(request["text"]) if "text" in request else request.get("config", {})))
     sys.argv = [str(path), *request.get("argv", ())]
-    made = space[name]()
+    wants = any(one.default is one.empty for one in inspect.signature(space[name]).parameters.values())
+    made = space[name](*([sys.argv[1:]] if wants else []))
     if not isinstance(made, argparse.ArgumentParser):
         return values(made)
     wanted = {key.rpartition(".")[2]: value for key, value in file.items()}
@@ -348,8 +363,9 @@ def of_megatron(framework: Framework) -> Callable[[Request], Values]:
         )
         for add in offered:
             add(parser)
-        needed = [word for key, value in framework.needed.items() if f"--{key}" not in request["argv"] for word in (f"--{key}", str(value))]
-        made, rest = parser.parse_known_args([*request["argv"], *needed])
+        given = {word.partition("=")[0] for word in request["argv"]}
+        needed = [word for key, value in framework.needed.items() if f"--{key}" not in given for word in (f"--{key}", str(value))]
+        made, rest = parser.parse_known_args([*needed, *request["argv"]])
         replica = made.tensor_model_parallel_size * made.pipeline_model_parallel_size * made.context_parallel_size
         replica = max(replica, (made.expert_model_parallel_size or 1) * made.pipeline_model_parallel_size)
         made.rank, made.world_size = 0, request.get("world") or replica
@@ -387,10 +403,13 @@ def of_declared(framework: Framework) -> Callable[[Request], Values]:
     def parse(request: Request) -> Values:
         found: Values = {}
         words = iter([*request["argv"], "--"]) if "argv" in request else iter(())
-        pairs = list(_flat(request["config"])) if "config" in request else []
+        pairs = [pair for form in ("config", "keywords") for pair in _flat(request.get(form, {}))]
+        pairs += _flat(tomllib.loads(request.get("text", "")))
         name, given = "", list[str]()
         for word in words:
-            if re.match(r"--?[a-zA-Z]|--$", word):
+            if framework.entries[request["entry"]].get("overrides") and re.match(r"[+~]*[\w.@/]+=", word):
+                pairs.append(tuple(word.split("=", 1)))
+            elif re.match(r"--?[a-zA-Z]|--$", word):
                 if name:
                     pairs.append((name, " ".join(given)))
                 name, _, value = word.lstrip("-").partition("=")
@@ -401,6 +420,9 @@ def of_declared(framework: Framework) -> Callable[[Request], Values]:
             option = said[request["entry"]].find(name) or said[request["entry"]].find(name.removeprefix("no-").removeprefix("no_"))
             if option is None:
                 found[f"unknown --{name}"] = ""
+                continue
+            if "${" in value or "keywords" in request:
+                found[name.replace("-", "_")] = value
                 continue
             if option.choices and value not in (*option.choices, "None", "null") and "None" not in option.choices:
                 raise ValueError(f"argument --{name}: invalid choice: {value} (choose from {', '.join(option.choices)})")
@@ -414,18 +436,44 @@ def of_declared(framework: Framework) -> Callable[[Request], Values]:
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, value in config.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+            yield from _flat({f"{name}.{number}": one for number, one in enumerate(value)}, prefix)
+        elif isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", str(value)
 
 
 def _of_server(parser: argparse.ArgumentParser) -> Callable[[Request], Values]:
+    """The options of a server; what a file or a call in Python says is given to them."""
+    known, left = parser.parse_known_args, list[str]()
+
+    def keep(*words: Any, **named: Any) -> Any:
+        made, left[:] = known(*words, **named)
+        return made, []
+
+    parser.parse_known_args = keep  # type: ignore[method-assign]
+    off = {word for action in parser._actions for word in action.option_strings if word.startswith("--no-")}  # noqa: SLF001
+
     def parse(request: Request) -> Values:
-        made, rest = parser.parse_known_args(request["argv"])
-        return {**values(made), **{f"unknown {word}": "" for word in rest if word.startswith("-")}}
+        made: Any = parser.parse_args(
+            [*_words(request.get("config", {}), ()), *_words(request.get("keywords", {}), off), *request.get("argv", ())]
+        )
+        return {**values(made), **{f"unknown {word.partition('=')[0]}": "" for word in left if word.startswith("-")}}
 
     return parse
+
+
+def _words(config: Mapping[str, Any], off: Collection[str]) -> Iterator[str]:
+    """Keys as options. `off`: the options that say no."""
+    for key, value in config.items():
+        name = key.replace("_", "-")
+        if value is False and f"--no-{name}" in off:
+            yield f"--no-{name}"
+        elif value is True:
+            yield f"--{name}"
+        elif value is not False and value is not None:
+            yield from (f"--{name}", json.dumps(value) if isinstance(value, (dict, list)) else str(value))
 
 
 def of_sglang(framework: Framework) -> Callable[[Request], Values]:
@@ -462,7 +510,7 @@ def of_vllm(framework: Framework) -> Callable[[Request], Values]:
 def of_hydra(framework: Framework) -> Callable[[Request], Values]:
     from hydra import compose, initialize_config_dir  # type: ignore[import-not-found]
     from hydra.core.global_hydra import GlobalHydra  # type: ignore[import-not-found]
-    from omegaconf import OmegaConf  # type: ignore[import-not-found]
+    from omegaconf import OmegaConf
 
     def parse(request: Request) -> Values:
         folder, *names = framework.entries[request["entry"]]["hydra"]
@@ -506,12 +554,12 @@ def _check_of_verl(config: Any, is_megatron: bool) -> None:
 
 
 def of_torchtitan(framework: Framework) -> Callable[[Request], Values]:
-    try:
-        manager: Any = importlib.import_module("torchtitan.config.manager")
-    except ImportError:
-        manager = importlib.import_module("torchtitan.config_manager")
+    is_old = not (framework.root / "torchtitan/config/manager.py").is_file()
+    manager: Any = importlib.import_module("torchtitan.config_manager" if is_old else "torchtitan.config.manager")
 
     def parse(request: Request) -> Values:
+        if "keywords" in request:
+            raise Unjudged("configurations in Python, of releases after these")
         argv = [word for word in request.get("argv", ()) if "config_file" not in word and not word.endswith(".toml")]
         with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
             file.write(request.get("text", ""))
@@ -550,8 +598,6 @@ def of_functions(framework: Framework) -> Callable[[Request], Values]:
 def of_components(framework: Framework) -> Callable[[Request], Values]:
     """torchtune: every block that names a component is a call of it, whose parameters are looked up; other keys are those that the
     recipe reads."""
-    import inspect
-
     import torch
     from edits.declared import declared
     from omegaconf import OmegaConf
@@ -559,9 +605,10 @@ def of_components(framework: Framework) -> Callable[[Request], Values]:
     torch.hpu = types.SimpleNamespace(is_available=lambda: False)  # what it asks of Intel's cards
 
     def parse(request: Request) -> Values:
-        if "config" not in request:
+        shipped = framework.root / "recipes" / "configs" / f"{request.get('files', {}).get('config', '').removesuffix('.yaml')}.yaml"
+        if "config" not in request and not shipped.is_file():
             raise Unjudged("a configuration that was not given")
-        config = OmegaConf.create(request["config"])
+        config = OmegaConf.create(request["config"]) if "config" in request else OmegaConf.load(shipped)
         config = OmegaConf.merge(
             config, OmegaConf.from_dotlist([word for word in request.get("argv", ()) if "=" in word and word[0] != "-"])
         )
@@ -585,6 +632,27 @@ def of_components(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def of_structured(framework: Framework) -> Callable[[Request], Values]:
+    """A dataclass that OmegaConf fills from a file and from overrides, and what it checks of itself."""
+    from omegaconf import MissingMandatoryValue, OmegaConf
+
+    def parse(request: Request) -> Values:
+        made: Any = framework.loaded(framework.entries[request["entry"]]["classes"][0])
+        line = re.sub(r"(^|\x00)--([\w.]+)\x00(?!-)", r"\1\2=", "\0".join(request.get("argv", ())))  # --key value
+        overrides = [word.lstrip("+-") for word in line.split("\0") if "=" in word]
+        given = OmegaConf.merge(OmegaConf.create(request.get("config", {})), OmegaConf.from_dotlist(overrides))
+        given = {key: value for key, value in OmegaConf.to_container(given, resolve=True).items() if key not in ("config", "defaults")}
+        filled = OmegaConf.merge(OmegaConf.structured(made), given)
+        with contextlib.suppress(MissingMandatoryValue):  # what an excerpt lacks
+            made = OmegaConf.to_object(filled)
+            if hasattr(made, "deep_post_init"):
+                made.deep_post_init()
+            return values(made)
+        return values(OmegaConf.to_container(filled, resolve=True))
+
+    return parse
+
+
 DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "dataclasses": of_dataclasses,
     "bare dataclasses": lambda framework: of_dataclasses(framework, bare=True),
@@ -602,7 +670,20 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "torchtitan": of_torchtitan,
     "functions": of_functions,
     "components": of_components,
+    "structured": of_structured,
 }
+
+
+def _parsed(parse: Callable[[Request], Values], request: Request) -> Values:
+    """What a parser makes of a request, to which it is given what it insists on and an excerpt of a script lacks."""
+    try:
+        return parse(request)
+    except ValueError as error:
+        lacking = re.match(r"the following arguments are required: (.*)", str(error))
+        names = [word.rpartition("/")[0] or word for word in lacking[1].split(", ")] if lacking else []
+        if "argv" not in request or not names or not all(name.startswith("--") for name in names):
+            raise
+        return parse({**request, "argv": [*request["argv"], *(word for name in names for word in (name.partition("/")[0], "x"))]})
 
 
 #: Packages whose `__init__` imports what trains.
@@ -655,16 +736,17 @@ def main() -> int:
         said = json.loads(entries)
         framework = Framework(roots[0], roots[1:], said, said.pop("needed", {}))
         parse = DRIVERS[driver](framework)
-        for line in sys.stdin:
+        for line in sys.stdin.readlines():  # now: exit() closes it
             try:
                 request = json.loads(line)
-                files = {f"file {name}": file for name, file in request.pop("files", {}).items()}
-                answer: Mapping[str, Any] = {"error": "", "values": {**parse(request), **files}}
+                files = {f"file {name}": file for name, file in request.get("files", {}).items()}
+                answer: Mapping[str, Any] = {"error": "", "values": {**_parsed(parse, request), **files}}
             except SystemExit as error:
                 answer = {"error": f"exit {error.code}", "values": {}}
             except Exception as error:
                 unfit = isinstance(error, (ImportError, Unjudged)) or "Failed to import" in str(error)
-                answer = {"error": f"{UNJUDGED if unfit else ''}{type(error).__name__}: {' '.join(str(error).split())[:300]}", "values": {}}
+                told = str(error) or traceback.extract_tb(error.__traceback__)[-1].line or ""
+                answer = {"error": f"{UNJUDGED if unfit else ''}{type(error).__name__}: {' '.join(told.split())[:300]}", "values": {}}
             print(json.dumps(answer), file=out, flush=True)
     return 0
 

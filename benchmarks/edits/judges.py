@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -31,7 +32,7 @@ from edits.packages import FOLDER, listed, tree
 from diagnose.adapters.formats.settings import Document
 
 #: Parsers that run at a time.
-WORKERS = 10
+WORKERS = os.cpu_count() or 2
 
 #: How long one release may take for all its questions.
 SECONDS = 900
@@ -77,10 +78,11 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
         tomllib.loads(text)
         return {"text": text}
     if form in ("yaml", "json"):
-        read = yaml.safe_load(text)  # JSON too, also with comments
+        read = _read_json(text) if form == "json" else yaml.safe_load(text)
         return {"config": _without_file(read), "files": _files(read)} if isinstance(read, dict) else None
     if form == "python":
-        keywords = next(iter(_keywords(text, entry)), None)
+        is_declared = listed()[column.framework]["judge"] == "declared"
+        keywords = _all_keywords(text) if is_declared else next(iter(_keywords(text, entry)), None)
         return None if keywords is None else {"keywords": _without_file(keywords), "files": _files(keywords)}
     if form == "shell":
         before, words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), (None, None))
@@ -101,6 +103,15 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
             **({"config": _without_file(read)} if isinstance(read, dict) else {}),
         }
     return None
+
+
+def _read_json(text: str) -> Any:
+    """JSON, also with comments and commas at the end."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        plain = re.sub(r'("(?:[^"\\\\]|\\\\.)*")|//[^\n]*|/\*.*?\*/', lambda found: found[1] or "", text, flags=re.DOTALL)
+        return json.loads(re.sub(r'("(?:[^"\\\\]|\\\\.)*")|,(?=\s*[]}])', lambda found: found[1] or "", plain))
 
 
 def _of_containers(text: str) -> Iterator[list[str]]:
@@ -166,6 +177,18 @@ def _keywords(text: str, name: str) -> Iterator[dict[str, Any]]:
             yield {key: value for key, value in found.items() if key != "None"}
 
 
+def _all_keywords(text: str) -> dict[str, str]:
+    """The keywords of all calls of a module, and what it assigns, as text: the configurations of some trainers are such."""
+    found: dict[str, str] = {}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            owner = ast.unparse(node.func).rpartition(".")[2]
+            found.update({f"{owner}.{word.arg}": ast.unparse(word.value) for word in node.keywords if word.arg})
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found[f"set.{node.targets[0].id}"] = ast.unparse(node.value)
+    return found
+
+
 class Verdict(NamedTuple):
     """What is said about a patch, why, and which release says it."""
 
@@ -186,7 +209,9 @@ def answers(questions: Sequence[Question]) -> Answers:
     """What each parser says to each request that concerns it, kept between runs while the drivers stay as they are."""
     kept = FOLDER / "answers.json"
     here = Path(__file__).parent
-    is_fresh = kept.is_file() and kept.stat().st_mtime > max((here / name).stat().st_mtime for name in ("drivers.py", "stand_ins.py"))
+    is_fresh = kept.is_file() and kept.stat().st_mtime > max(
+        (here / name).stat().st_mtime for name in ("drivers.py", "stand_ins.py", "packages.yaml")
+    )
     known: dict[str, Any] = json.loads(kept.read_text()) if is_fresh else {}
     asked: dict[tuple[str, str], dict[tuple[str, str], str]] = defaultdict(dict)
     for one in questions:
@@ -239,13 +264,20 @@ def verdict(one: Question, said: Answers) -> Verdict:
         before, after = said.get((column, one.before)), said.get((column, one.after))
         if before is not None and before["error"].startswith(UNJUDGED) and not result.column:
             result = Verdict("not judged", "the parser of this entry point cannot be imported")
-        if before is None or after is None or before["error"] or after["error"].startswith(UNJUDGED):
+        if before is None or after is None or after["error"].startswith(UNJUDGED):
             continue
-        unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in before["values"]]
+        if before["error"]:
+            if not after["error"] and not before["error"].startswith(UNJUDGED):
+                return Verdict("accepted", "mends what is refused", column)
+            continue
+        own = [name for name in before["values"] if name.startswith("unknown ")]
+        unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in own]
+        if after["error"] and own:
+            return Verdict("not judged", "a fork with keys of its own")
         if after["error"] or unknown:
             why = f"{column.framework} {column.release} {column.entry}: {after['error'] or unknown[0]}"
             return result._replace(group="older", why=why) if result.column else Verdict("rejected", why, column)
-        if not result.column and before["values"] == after["values"] and any(name.startswith("unknown ") for name in before["values"]):
+        if not result.column and before["values"] == after["values"] and own:
             return Verdict("not judged", "a key of a script of one's own")
         if not result.column:
             result = Verdict("no effect" if before["values"] == after["values"] else "accepted", "", column)

@@ -35,6 +35,13 @@ _PATH = re.compile(r"(?<![\w$}=:/.-])(?:\.{1,2}|~|/[\w.-]+|[\w.-]+)(?:/[\w.-]+)+
 
 SECONDS = 5
 
+#: What a scheduler or a launcher tells a script. The home is the same each time, so that words before and after an edit are.
+ENVIRONMENT = {
+    "HOME": "/home/u",
+    "USER": "u",
+    **dict.fromkeys(("RANK", "NODE_RANK", "SLURM_NODEID", "SLURM_PROCID", "SLURM_ARRAY_TASK_ID"), "0"),
+}
+
 
 @cache
 def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
@@ -43,18 +50,19 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
         return ()
     paths = "".join(f'{path}() {{ command_not_found_handle {path} "$@"; }}\n' for path in sorted(set(_PATH.findall(text))))
     script = PRELUDE + paths + re.sub(r"\bPATH=", "PATH_=", text.replace("\r\n", "\n")) + "\nbuiltin wait\n"
+    known = {**dict.fromkeys(_unset(text), "8"), **ENVIRONMENT, **dict.fromkeys(("SLURM_NNODES", "SLURM_JOB_NUM_NODES"), _nodes(text))}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as record:
         try:
             subprocess.run(
                 ["/bin/bash", "-c", 'exec 9>&"$1"; script=$2; shift 2; PATH=/nowhere; eval "$script"', "bash", str(record.fileno()), script]
                 + ["8"] * _wanted(text),
-                cwd=folder, env={"HOME": folder, "USER": "u"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                cwd=folder, env=known, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, pass_fds=[record.fileno()], timeout=SECONDS, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             pass
         record.seek(0)
-        said = record.read(1_000_000).decode("utf-8", "replace")
+        said = record.read(1_000_000).decode("utf-8", "replace").replace(folder, "/home/u/job")
     found: list[tuple[str, ...]] = []
     for one in said.split(COMMAND)[:-1]:
         words = tuple(one.split(WORD)[:-1])
@@ -62,6 +70,17 @@ def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
         if depth < 2:
             found += [inner for word in words[1:] if re.search(r"\S\s+-", word) for inner in commands(word, depth + 1)]
     return tuple(found)
+
+
+def _unset(text: str) -> set[str]:
+    """Variables that a script reads, has no default for and does not set: somebody's environment has them."""
+    read = set(re.findall(r"\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}", text))
+    return {name for pair in read for name in pair if name and not re.search(rf"\b{name}\+?=|\b(?:for|read) {name}\b", text)}
+
+
+def _nodes(text: str) -> str:
+    found = re.search(r"#SBATCH.*?(?:\s-N|--nodes)[= ]*(\d+)", text)
+    return found[1] if found else "1"
 
 
 def _wanted(text: str) -> int:

@@ -25,7 +25,7 @@ FOLDER = ROOT / ".venvs" / "edits"
 LIST = Path(__file__).with_name("packages.yaml")
 
 #: Files that may declare options, or that modules read when they are imported.
-ENDINGS = (".py", ".yaml", ".toml", ".json", "version/version", "launcher/src/main.rs")
+ENDINGS = (".py", ".yaml", ".yml", ".toml", ".json", "version/version", "launcher/src/main.rs", "router/src/main.rs")
 
 
 def listed() -> Mapping[str, Mapping[str, Any]]:
@@ -57,7 +57,8 @@ def fetch(package: str, release: str, source: bool | str) -> str:
         return _clone(source.format(release), target)
     downloads = FOLDER / "downloads" / f"{package}-{release}"
     downloads.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(downloads), f"{package}=={release}"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python", "--dest"]
+    command += [str(downloads), f"{package}=={release}"]
     if source:  # building its metadata needs torch and setuptools in this environment; its own build would compile
         command += ["--no-binary", ":all:", "--no-build-isolation"]
     environment = {

@@ -38,6 +38,7 @@ def spans(numbers: list[int]) -> str:
 def record(name: str) -> str:
     table, columns, found = framework_tables.table(name), list[str](), dict[str, list[int]]()
     defaults: dict[str, set[str]] = {}
+    dashes: dict[str, set[bool | None]] = {}
     names = {key.replace("-", "_") for key in table.known if not key[:1].isupper()} | {key.key for key in table.keys if key.key}
     for release, entry, said, _ in all_declared(name):
         if not said.options:
@@ -46,6 +47,7 @@ def record(name: str) -> str:
             option = said.find(key)
             if option is not None:
                 found.setdefault(key, []).append(len(columns))
+                dashes.setdefault(key, set()).add(option.dashes)
                 defaults.setdefault(key, set()).add(word_of(option.default) if isinstance(option.default, (bool, int, float, str)) else "")
         columns.append(f'["{release}", {entry}]')
     rows: dict[str, list[str]] = {}
@@ -62,6 +64,12 @@ def record(name: str) -> str:
         lines.append(f'  - in: "{place}"')
         lines.append("    names: >-")
         lines += textwrap.wrap(" ".join(sorted(keys)), 140, initial_indent="      ", subsequent_indent="      ", break_on_hyphens=False)
+    written = {key.key for key in table.keys} | {need.key for key in table.keys for need in key.needs}
+    for word, heading in ((True, "dashed"), (False, "underscored")):
+        spelled = sorted(key for key, words in dashes.items() if words == {word} and key in written)
+        if spelled:
+            lines += [f"# Options that take no other spelling.\n{heading}: >-"]
+            lines += textwrap.wrap(" ".join(spelled), 140, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
     turned = {key.key for key in table.keys if key.addable}
     same = {key: next(iter(words)) for key, words in sorted(defaults.items()) if len(words) == 1 and key in turned}
     shown = [f"  {key}: {json.dumps(word)}" for key, word in same.items() if word]

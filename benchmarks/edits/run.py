@@ -2,7 +2,8 @@
 
     python benchmarks/edits/run.py [--sample JOBS] [--tries N] [--only FRAMEWORK] [--write FILE] [FOLDER...]
 
-JOBS of the configs of corpus/configs (or of the folders) fail in N of 32 ways (eight failures, four cards), drawn by hashes of names. Every
+JOBS of the configs of corpus/configs (or of the folders) fail in N of 32 ways (eight failures, four cards), drawn by hashes of names;
+cases of the corpus fail as their logs say. Every
 remedy's edits and every whole plan are written, and the file before and after is parsed by releases of the framework (judges.py).
 """
 
@@ -12,7 +13,7 @@ import argparse
 import ast
 import hashlib
 import json
-import pickle
+import os
 import sys
 import textwrap
 import time
@@ -20,22 +21,18 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edits.declared import Declared
 from edits.failures import CARDS, KINDS, log
 from edits.judges import Answers, Column, Question, Verdict, answers, question, verdict
-from edits.packages import FOLDER, ROOT, listed
-from edits.tables import all_declared
+from edits.packages import ROOT, listed
 
 from diagnose import explain
-from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import declared_keys, framework_tables
 from diagnose.diagnosis import Diagnosis
@@ -45,7 +42,7 @@ from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit
 
 #: Processes that diagnose, and that parse, at a time.
-WORKERS = 8
+WORKERS = os.cpu_count() or 2
 
 CONFIGS = ROOT / "corpus" / "configs"
 
@@ -61,27 +58,30 @@ class Patch(NamedTuple):
     asked: tuple[Question | str, ...]
 
 
-@cache
-def packages() -> dict[str, dict[tuple[str, str], Declared]]:
-    """What every release of every framework declares at every entry point, kept between runs."""
-    store = FOLDER / "declared.pickle"
-    if not store.is_file() or store.stat().st_mtime < max(path.stat().st_mtime for path in Path(__file__).parent.glob("[dp]*[.ey]*")):
-        made = {name: {(release, entry): said for release, entry, said, _ in all_declared(name)} for name in listed()}
-        store.write_bytes(pickle.dumps(made))  # our own, in our own folder
-    loaded: dict[str, dict[tuple[str, str], Declared]] = pickle.loads(store.read_bytes())
-    return loaded
+Job = tuple[str, list[Path], Mapping[str, Any]]
 
 
-def jobs(folders: Sequence[Path]) -> Iterator[tuple[str, list[Path]]]:
-    """The files of each job: an expected.yaml beside a config names the others; in other folders every file is one, every folder one."""
+def jobs(folders: Sequence[Path]) -> Iterator[Job]:
+    """The files of each job and what else is known: an expected.yaml beside a config names both, one in a folder is a failure with its own
+    logs (`logs`); in other folders every file is one job, every folder one."""
     for folder in folders:
-        for expected in sorted(folder.rglob("*.expected.yaml")):
+        for expected in sorted(folder.glob("*/expected.yaml")):
+            said = yaml.load(expected.read_bytes(), yaml.CSafeLoader)
+            given = said["inputs"] if "ledger" in said else said
+            options = {"logs": expected.with_name(given.get("log", "error.log")), **given.get("options", {})}
+            if "snapshot" not in options:
+                yield expected.parent.name, [expected.parent / name for name in given.get("configs", [])], options
+        for expected in [] if list(folder.glob("*/expected.yaml")) else sorted(folder.rglob("*.expected.yaml")):
             stem = expected.name.removesuffix(".expected.yaml")
             main = [path for path in sorted(expected.parent.glob(f"{stem}.*")) if path != expected]
-            also = [expected.parent / name for name in (yaml.safe_load(expected.read_text()) or {}).get("also", [])]
-            yield f"{expected.parent.name}/{stem}", [*main, *also]
-        if not list(folder.rglob("*.expected.yaml")):
-            yield from ((path.name, [path] if path.is_file() else sorted(path.iterdir())) for path in sorted(folder.iterdir()))
+            said = yaml.safe_load(expected.read_text()) or {}
+            yield (
+                f"{expected.parent.name}/{stem}",
+                [*main, *(expected.parent / name for name in said.get("also", []))],
+                said.get("options", {}),
+            )
+        if not list(folder.rglob("*expected.yaml")):
+            yield from ((path.name, [path] if path.is_file() else sorted(path.iterdir()), {}) for path in sorted(folder.iterdir()))
 
 
 def failures(job: str, tries: int) -> list[tuple[str, str]]:
@@ -99,7 +99,7 @@ def in_use(document: Document, diagnosis: Diagnosis) -> list[Column]:
             continue
         entries = [document.entry, *(str(fact.value) for fact in book.all("train.entry"))]
         at = declared_keys._at(record.columns, [declared_keys._words(entry) for entry in entries if entry])  # noqa: SLF001
-        table, keys = framework_tables.table(name), [name_of(entry.key) for entry in document.entries]
+        table, keys = framework_tables.table(name), declared_keys.written(entry.key for entry in document.entries)
         span = framework_tables.possible_releases(table, book.version(table.version), keys)
         at = declared_keys._consistent(record, declared_keys._released(at, span), keys)  # noqa: SLF001
         return [Column(name, one.release.text, one.entry) for one in sorted(at, key=lambda one: one.release)]
@@ -123,11 +123,14 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
         yield Patch(job, framework, what, edits, tuple(asked) or ("not judged: a file that was not given",))
 
 
-def of_job(job: tuple[str, list[Path]], tries: int) -> list[Patch]:
+def of_job(job: Job, tries: int) -> list[Patch]:
     """The patches of all failures of a job."""
+    name, files, options = job
     found: list[Patch] = []
-    for kind, card in failures(job[0], tries):
-        found += patches(job[0], explain(log(kind, card), configs=job[1], gpu=card if kind in ("host", "engine") else None))
+    if "logs" in options:
+        return list(patches(name, explain(options["logs"], configs=files, **{key: options[key] for key in options.keys() - {"logs"}})))
+    for kind, card in failures(name, tries):
+        found += patches(name, explain(log(kind, card), configs=files, **{"gpu": card if kind in ("host", "engine") else None, **options}))
     return found
 
 
@@ -258,7 +261,8 @@ def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[s
             *textwrap.wrap(INTRODUCTION, 130),
             "",
             *textwrap.wrap(
-                f"{size[0]} of {size[1]} jobs fail in {size[2]} of 32 ways each (eight failures, four cards), drawn by hashes of names. "
+                f"{size[0]} of {size[1]} jobs: the failures of the corpus, as their logs say, and configs that fail in {size[2]} of 32 "
+                "ways each (eight failures, four cards), drawn by hashes of names. "
                 f"{COLUMNS}{' This run asked no release older than the newest that takes the file.' if size[3] else ''} "
                 f"It took {seconds / 60:.0f} minutes beside what parsers had said before, which is kept.",
                 130,

@@ -335,6 +335,8 @@ class Divides(Row):
 class Declared(Row):
     columns: list[tuple[str, str]]
     rows: list[DeclaredRow]
+    dashed: str = ""
+    underscored: str = ""
     defaults: dict[str, str] = {}
 
 

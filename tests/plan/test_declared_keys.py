@@ -418,3 +418,69 @@ def test_megatrons_degrees_are_added_to_megatrons_configuration_alone() -> None:
     line = "python3 -m verl.trainer.main_ppo {} data.train_batch_size=64 actor_rollout_ref.model.path=a/b\n"
     assert keys({"run.sh": line.format("")}, {"parallel.pipeline": 2}) is None
     assert keys({"run.sh": line.format("--config-name=ppo_megatron_trainer")}, {"parallel.pipeline": 2})
+
+
+# -- what the judges found (benchmarks/edits)
+
+_MEGATRON = "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --micro-batch-size 2 --tensor-model-parallel-size 1"
+
+
+@for_each(
+    "text, changes, wanted",
+    [
+        # an option that takes dashes alone, whatever stands beside it
+        ("python yolov5/train.py --data d.yaml --weights w.pt --img_size 640", {"train.micro_batch_size": 8}, ["--batch-size 8"]),
+        ("python yolov5/train.py --batch 64 --data d.yaml --weights w.pt --img 640", {"train.micro_batch_size": 8}, ["--batch 8"]),
+        # experts under tensor parallelism want sequence parallelism; Megatron's FSDP its own checkpoints
+        (f"{_MEGATRON} --num-experts 8", {"parallel.tensor": 2}, ["--tensor-model-parallel-size 2", "--sequence-parallel"]),
+        (_MEGATRON, {"parallel.tensor": 2}, ["--tensor-model-parallel-size 2"]),
+        (
+            _MEGATRON,
+            {"fsdp.sharding": "full_shard"},
+            ["--use-megatron-fsdp", "--data-parallel-sharding-strategy optim_grads_params", "--ckpt-format fsdp_dtensor"],
+        ),
+        # every script of ColossalChat but one calls the length otherwise
+        ("torchrun train_dpo.py --pretrain a --plugin zero2", {"train.max_seq_len": 256}, ["--max_length 256"]),
+        ("torchrun train_sft.py --pretrain a --plugin zero2", {"train.max_seq_len": 256}, ["--max_len 256"]),
+        # kohya's scripts make their own plugin of DeepSpeed
+        (
+            "accelerate launch sdxl_train.py --pretrained_model_name_or_path m --train_batch_size 2 --mixed_precision bf16",
+            {"zero.stage": 3},
+            ["--zero_stage 3", "--deepspeed"],
+        ),
+    ],
+)
+def test_options_are_those_of_the_program(text: str, changes: dict[str, Value], wanted: list[str]) -> None:
+    assert keys({"run.sh": text}, changes) == wanted
+
+
+@for_each(
+    "version, given, wanted",
+    [("5.24.0", "", 'fsdp "full_shard auto_wrap"'), ("5.24.0", "fsdp: true\n", "fsdp_config.reshard_after_forward true")],
+)
+def test_fsdp_is_switched_on_before_it_is_tuned(version: str, given: str, wanted: str) -> None:
+    """fsdp_config does nothing where fsdp is not set."""
+    text = f"model_name_or_path: m\ndataset_name: d\noutput_dir: o\nmax_length: 512\n{given}fsdp_config:\n  reshard_after_forward: false\n"
+    text = text if given else text.partition("fsdp_config")[0]
+    assert keys({"sft.yaml": text}, {"fsdp.sharding": "full_shard"}, transformers=version) == [wanted]
+
+
+def test_the_variable_that_a_key_names_is_changed() -> None:
+    """What else names it follows, and nothing that is named is removed."""
+    text = (
+        "variables:\n  max_seq_len: 4096\nmax_seq_len: ${variables.max_seq_len}\nmodel: {name: hf_causal_lm}\n"
+        "train_loader:\n  dataset: {max_seq_len: '${variables.max_seq_len}'}\ndevice_train_microbatch_size: 4\n"
+    )
+    assert keys({"f.yaml": text}, {"train.max_seq_len": 2048}) == ["variables.max_seq_len 2048"]
+
+
+def test_a_key_that_hydra_adds_tells_an_older_release() -> None:
+    """`+` before a key of verl's own says that the release has none: those that have it are not asked."""
+    assert declared_keys.written(["+a.b", "++a.c", "a.d", "--e-f"]) == ("+a.b", "a.c", "a.d", "e_f")
+    found = declared_keys.record("verl")
+    assert found is not None
+    name = "actor_rollout_ref.actor.fsdp_config.model_dtype"
+    columns = [column for column in found.columns if column.entry == "verl.trainer.main_ppo"]
+    having = {column.release for column in declared_keys._consistent(found, columns, [name])}
+    lacking = {column.release for column in declared_keys._consistent(found, columns, [f"+{name}"])}
+    assert having and lacking and not having & lacking

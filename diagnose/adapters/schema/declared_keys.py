@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 
 from diagnose import rule_files
+from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
 from diagnose.records import NamedTuple
@@ -24,11 +25,12 @@ class Column(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What some releases of a framework declare: of each name the columns that have it."""
+    """What some releases of a framework declare: of each name the columns that have it; `dashes`: whether an option must have them."""
 
     columns: tuple[Column, ...]
     names: dict[str, frozenset[int]]
     defaults: dict[str, str]
+    dashes: dict[str, bool]
 
 
 @cache
@@ -40,16 +42,22 @@ def record(framework: str) -> Record | None:
         return None
     columns = tuple(Column(number, Version(release), entry) for number, (release, entry) in enumerate(data["columns"]))
     names = {name: frozenset(_numbers(row["in"])) for row in data["rows"] for name in row["names"].split()}
-    return Record(columns, names, data.get("defaults", {}))
+    dashes = {name: heading == "dashed" for heading in ("dashed", "underscored") for name in data.get(heading, "").split()}
+    return Record(columns, names, data.get("defaults", {}), dashes)
 
 
 class Use(NamedTuple):
     """What tells the release and the entry point of a document: words of entry points, the possible releases of each framework of its
-    lineage, and the keys that stand in it, which rule out what lacks them."""
+    lineage, and the keys that stand in it (`written`), which rule out what lacks them."""
 
     entries: tuple[str, ...]
     spans: Mapping[str, ReleaseSpan]
     present: tuple[str, ...]
+
+
+def written(keys: Iterable[str]) -> tuple[str, ...]:
+    """The names of the keys of a document; one that Hydra is told to add keeps its `+`: the release has none of that name."""
+    return tuple(f"+{name_of(key)}" if re.match(r"\+[^+]", key) else name_of(key) for key in keys)
 
 
 def declares(framework: str, key: Key, use: Use) -> Truth:
@@ -84,6 +92,12 @@ def _asked(framework: str, key: Key, use: Use) -> Iterator[tuple[list[Column], f
             return
 
 
+def wants_dashes(framework: str, name: str) -> bool | None:
+    """Whether an option is spelled with dashes and never without; None where both are taken or nothing is recorded."""
+    records = (record(one) for one in framework_tables.lineage(framework))
+    return next((found.dashes[name] for found in records if found is not None and name in found.dashes), None)
+
+
 def default(framework: str, key: Key) -> str | None:
     """The value that the key has in all recorded releases where nothing sets it; None where they differ or nothing is recorded."""
     records = (record(name) for name in framework_tables.lineage(framework))
@@ -114,6 +128,7 @@ def _released(columns: list[Column], span: ReleaseSpan) -> list[Column]:
         own = [column for column in columns if column.entry == entry]
         before = [column for column in own if span.low is not None and column.release < span.low]
         after = [column for column in own if span.high is not None and span.high < column.release]
+        after += [column for column in own if span.before is not None and column not in after and span.before <= column.release]
         inside = [column for column in own if column not in before and column not in after]
         if span.low is not None and not any(column.release == span.low for column in inside):
             inside = [*before[-1:], *inside]
@@ -124,7 +139,7 @@ def _released(columns: list[Column], span: ReleaseSpan) -> list[Column]:
 
 
 def _consistent(found: Record, columns: list[Column], present: Collection[str]) -> list[Column]:
-    """The columns that declare most of the keys that stand there."""
-    names = [found.names[name] for name in present if name in found.names]
-    counts = {column: sum(column.number in having for having in names) for column in columns}
+    """The columns that declare most of the keys that stand there, and fewest of those that are added."""
+    names = [(found.names[name.lstrip("+")], name[:1] != "+") for name in present if name.lstrip("+") in found.names]
+    counts = {column: sum((column.number in having) is wanted for having, wanted in names) for column in columns}
     return [column for column, count in counts.items() if count == max(counts.values())]

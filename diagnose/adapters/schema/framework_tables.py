@@ -310,10 +310,11 @@ def _need(entry: Mapping[str, Any]) -> Need:
 
 
 def possible_releases(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
-    """The releases that a config can be written for: the known version, else the span in which all its keys exist."""
+    """The releases that a config can be written for: the known version, else the span in which all its keys exist; those that Hydra is
+    told to add (`+key`) came later."""
     if version is not None:
         return ReleaseSpan(version, final_release(version))
-    lows, highs = [], []
+    lows, highs, later = [], [], []
     keys = set(present)
     for name in keys:
         spellings = [key.releases for key in tab.named(name) if key.version == tab.version]
@@ -321,11 +322,12 @@ def possible_releases(tab: Table, version: Version | None, present: Iterable[str
             lows.append(min(releases.low for releases in spellings if releases.low))
         if spellings and all(releases.high for releases in spellings):
             highs.append(max(releases.high for releases in spellings if releases.high))
+        later += [key.struct for key in tab.named(name[1:]) if key.struct] if name[:1] == "+" else []
         dated = (tab.dated or {}).get(name, EVERY)
         lows += [dated.low] if dated.low else []
         highs += [dated.high] if dated.high else []
-    low, high = max(lows, default=None), min(highs, default=None)
-    return EVERY if low and high and high < low else ReleaseSpan(low, high)
+    low, high, before = max(lows, default=None), min(highs, default=None), min(later, default=None)
+    return EVERY if low and ((high and high < low) or (before and before <= low)) else ReleaseSpan(low, high, before)
 
 
 def final_release(version: Version) -> Version:

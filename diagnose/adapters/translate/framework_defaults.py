@@ -82,7 +82,9 @@ def defaults(tab: Table, setting: Setting, settled: set[str], only_always: bool 
 def possible_defaults(tab: Table, knob: str, setting: Setting) -> Iterator[Value]:
     """A knob's defaults over all releases that are possible."""
     for key in tab.of(knob):
-        if key.default is None or key.within or not setting.holds(key.given) or not where_holds(key, setting.merged):
+        if key.default is None or key.within or not _is_read(key, setting):
+            continue
+        if not setting.holds(key.given) or not where_holds(key, setting.merged):
             continue
         covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
         if covered is not False:
@@ -107,7 +109,13 @@ def _filling_accumulation(rows: int, setting: Setting) -> int | None:
 
 def _applies(key: Key, setting: Setting) -> bool:
     covered = True if key.key else key.releases.covers(setting.spans.get(key.version, EVERY))
-    return covered is True and setting.holds(key.given) and where_holds(key, setting.merged)
+    return covered is True and _is_read(key, setting) and setting.holds(key.given) and where_holds(key, setting.merged)
+
+
+def _is_read(key: Key, setting: Setting) -> bool:
+    """Whether an entry point of the job reads the key, whose default counts only there; so where the entry point is unknown."""
+    entries = [str(fact.value) for fact in setting.book.all("train.entry")] if key.entry else []
+    return not entries or any(key.reads(entry) for entry in entries)
 
 
 def _default_text(tab: Table, key: Key, setting: Setting) -> str:

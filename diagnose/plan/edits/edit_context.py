@@ -60,7 +60,7 @@ class EditContext(NamedTuple):
         return declared_keys.is_given_up(document.framework, key, self._use(document))
 
     def _use(self, document: Document) -> declared_keys.Use:
-        present = tuple(name_of(entry.key) for entry in document.entries)
+        present = declared_keys.written(entry.key for entry in document.entries)
         spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.lineage(document.framework)}
         return declared_keys.Use((document.entry, *(str(fact.value) for fact in self.entry_points())), spans, present)
 
@@ -79,7 +79,7 @@ class EditContext(NamedTuple):
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
         table = framework_tables.table(document.framework)
-        return self._released(table, [name_of(entry.key) for entry in document.entries if entry.key[:1] != "+"])
+        return self._released(table, declared_keys.written(entry.key for entry in document.entries if entry.key[:2] != "++"))
 
     def _released(self, table: Table, present: Iterable[str]) -> ReleaseSpan:
         return framework_tables.possible_releases(table, self.book.version(table.version), present)

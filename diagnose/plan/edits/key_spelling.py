@@ -148,6 +148,9 @@ def spelled_key(document: Document, key: str) -> str:
     keys = [entry.key for entry in document.entries]
     if keys and not any(option.startswith("-") for option in keys) and not table.serves:  # of an engine these are names without an option
         return key
+    wants_dashes = declared_keys.wants_dashes(document.framework, key)
+    if wants_dashes is not None:
+        return f"--{key.replace('_', '-') if wants_dashes else key}"
     options = [name.lstrip("-") for name in keys if name.startswith("-")]
     underscored, dashed = sum("_" in name for name in options), sum("-" in name for name in options)
     is_dashed = key.replace("_", "-") in table.known  # its program prints that spelling itself

@@ -105,7 +105,7 @@ def _change_key(context: EditContext, document: Document, knob: str, value: Valu
 
 
 def _follow_reference(context: EditContext, document: Document, edit: Edit) -> Edit:
-    """Redirect an edit of a value `${name}` to the key that it references, if that is referenced only for the same knobs."""
+    """Redirect an edit of a value `${name}` to the key that it references, if that sets the same knobs or is referenced only for them."""
     entry = next((entry for entry in document.entries if entry.key == edit.key), None)
     if entry is None or edit.to is None or "${" not in entry.written or not framework_tables.table(document.framework).interpolates:
         return edit
@@ -113,15 +113,22 @@ def _follow_reference(context: EditContext, document: Document, edit: Edit) -> E
 
     target = referenced_key(entry.written)
     holder = next((candidate for candidate in document.entries if target and name_of(candidate.key) == target), None)
-    references = [
-        candidate
-        for owner in (context.documents if target else ())
-        for candidate in (owner.entries if owner.framework == document.framework else ())
-        if re.search(rf"\$\{{[^}}]*{re.escape(target)}\b", candidate.written) and candidate.key not in owner.index.blocks
-    ]
-    if holder is None or holder.knobs or "${" in holder.written or any(reference.knobs != entry.knobs for reference in references):
+    if holder is None or "${" in holder.written:
+        return edit
+    is_free = not holder.knobs and all(reference.knobs == entry.knobs for reference in _references(context, document, target))
+    if not is_free and holder.knobs != entry.knobs:
         return edit
     return Edit(document.name, holder.key, current_text(holder), edit.to)
+
+
+def _references(context: EditContext, document: Document, name: str) -> list[Entry]:
+    """The entries of the document's framework whose values reference a key."""
+    return [
+        candidate
+        for owner in (context.documents if name and framework_tables.table(document.framework).interpolates else ())
+        for candidate in (owner.entries if owner.framework == document.framework else ())
+        if re.search(rf"\$\{{[^}}]*{re.escape(name)}\b", candidate.written) and candidate.key not in owner.index.blocks
+    ]
 
 
 def _key_rank(table: Table, knob: str, entry: Entry) -> int:
@@ -138,7 +145,7 @@ def _silence_other_keys(
     added_rank = _key_rank(table, knob, changed) if changed is not None else added_rank
     for entry in context.setters(document, knob):
         key = table_key(document, table, knob, entry)
-        if entry is changed or current_value(key, entry) == value:
+        if entry is changed or current_value(key, entry) == value or _references(context, document, name_of(entry.key)):
             continue
         if added_rank is not None and key.read_only and added_rank < _key_rank(table, knob, entry):
             continue  # the changed or added key wins over it
