@@ -64,10 +64,7 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.said = name
             message.figures["process_in_use"] = grammar_statements.parse_size(used, binary=True)
         case "used" | "old_used":
-            used, capacity = re.findall(r"([\d.]+) ?(?:GB)? \/ ([\d.]+) ?GB", words)[-1]
-            message.figures["capacity"] = grammar_statements.parse_size(f"{capacity} GB", binary=True)
-            message.facts["host.used"] = grammar_statements.parse_size(f"{used} GB", binary=True)
-            message.facts["host.ram"] = message.figures["capacity"]
+            message.figures["capacity"] = grammar_statements.parse_size(re.findall(r"[\d.]+(?= ?GB)", words)[-1] + " GB", binary=True)
         case "object":
             message.figures["requested"] = Size.printed(next(iter(re.findall(r"\d+", words)), ""), "bytes")
         case "row":

@@ -123,8 +123,8 @@ def _printed(number: int | None, unit: str) -> Size | None:
 
 
 def _slurm_size(number: int | None, words: str) -> Size | None:
-    """A size printed by Slurm: bytes in lines with StepId=, MB in slurmd's own line, KB in older releases, which alone name a job without its
-    step; None where it may be either."""
+    """A size printed by Slurm: bytes in lines with StepId=, MB in slurmd's own line, KB in older releases, which alone name a
+    job without its step; None where it may be either."""
     if words.startswith("Job ") and " > " not in words:
         return _printed(number, "MiB")
     if number is None or words.startswith("StepId=") or number >= 1 << 33:

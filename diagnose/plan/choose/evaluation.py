@@ -51,7 +51,7 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
     if where is False or (not called and (where is None or not considered(rule, job))):
         return None
     if (refused := refusal(rule, job)) is not None:
-        return rejected(rule, refused, job) if where is True else None
+        return rejected(rule, refused, job)
     aloud = called or rule.popular
     weighed = by_ledger(rule, job) if rule.ledger else by_figures(rule, job)
     if isinstance(weighed, Rejected):

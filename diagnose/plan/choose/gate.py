@@ -53,7 +53,7 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
     if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
         return Refusal()  # that one says it for samples of any kind
     if (reason := too_unsure(rule, job)) is not None:
-        return Refusal(reason if rule.remedy in job.calls else None)
+        return Refusal(reason if rule.remedy in job.calls and job.true(rule.where) is True else None)
     return without_key(rule, job)
 
 
