@@ -262,7 +262,8 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
     placed.trace = tracebacks.traceback_above(placed.page, placed.index, placed.prefix, placed.same_line, most, earlier)
     if not placed.trace.frames:
         placed.trace = partial_traceback.frames_listed_below(placed.page, placed.index, placed.prefix)
-    if not placed.trace.frames and families.of(placed.message.family).allocator:
+    family = families.of(placed.message.family)
+    if not placed.trace.frames and (family.allocator or family.shared):  # XLA prints its words before Python's traceback
         placed.trace = partial_traceback.cut_off_frames(placed.page, placed.index)
     if placed.trace.places:
         inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset
