@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -41,6 +42,10 @@ READING = ("adapters", "budget", "catalogue", "decide", "inputs", "parse", "snap
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Started in the background or under nohup, the tests would hand ignored signals on to every command that they interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     gc.disable()  # until everything is collected: nothing that imports make is garbage
     if not hasattr(config, "workerinput"):
         os.environ[cases.SHARED] = tempfile.mkdtemp(prefix="oomdoctor-tests-")
