@@ -91,6 +91,8 @@ def test_a_page_in_a_browser(site: str, browser: Browser, path: str) -> None:
 def look(browser: Browser, scheme: str, width: int) -> None:
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    # While a tab still fades in, its colour is not the one that a reader gets.
+    browser.until("!document.getAnimations().some((each) => each instanceof CSSTransition)")
 
 
 def complaints(browser: Browser) -> list[Any]:
