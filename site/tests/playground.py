@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from browser import Browser
 
 
@@ -29,6 +31,14 @@ class Playground:
 
     def explain(self) -> None:
         self.does("document.getElementById('explain').click()")
+
+    def drop(self, path: Path) -> None:
+        """Drop a file or a folder on the page."""
+        before = self.answered()
+        for kind in ("dragEnter", "dragOver", "drop"):
+            data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+            self.browser.call("Input.dispatchDragEvent", type=kind, x=300, y=300, data=data)
+        self.browser.until(f"Number(document.documentElement.dataset.answered ?? 0) > {before}", 120)
 
     def turned(self, script: str) -> None:
         """Run what turns a knob, and wait for bars and patch."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,20 @@ def test_one_paste_of_several_configs_is_told_apart(ready: Playground) -> None:
     assert known["train.max_seq_len"] == 4096 and known["zero.stage"] == 3 and told["plan"]["fits"] == "yes"
     for field in ("log", "config"):
         ready.browser.fill(f"#{field}", "")
+
+
+@pytest.mark.parametrize("archive", [False, True])
+def test_what_is_dropped_is_answered_as_the_command_line_answers_it(ready: Playground, tmp_path: Path, archive: bool) -> None:
+    """A folder of a run, or an archive of it: log and configs are found in it."""
+    speak(ready, "en")
+    shutil.copytree(CORPUS / "llamafactory-6800", tmp_path / "run", ignore=shutil.ignore_patterns("expected*"))
+    dropped = Path(shutil.make_archive(str(tmp_path / "run"), "gztar", tmp_path, "run")) if archive else tmp_path / "run"
+    ready.drop(dropped)
+    told, asked = json.loads(ready.text("json")), oomdoctor(tmp_path, "explain", dropped.name)
+    ready.browser.value("while (document.querySelector('#list button')) document.querySelector('#list button').click()")
+    for part in ("verdict", "causes", "plan"):
+        assert told[part] == asked[part]
+    assert told["plan"]["fits"] == "yes"
 
 
 def test_a_card_that_is_named_holds_for_the_example_on_the_page(ready: Playground) -> None:
