@@ -289,3 +289,22 @@ def test_it_works_offline(browser: Browser) -> None:
     again.example("llamafactory-6800")
     assert "OUT OF MEMORY" in again.text("text")
     assert page.site == again.site
+
+
+@pytest.mark.parametrize(("start", "word", "found"), [("/docs/", "allocator", "allocator"), ("/zh/docs/", "显存", "显存")])
+def test_the_docs_are_searched_offline(browser: Browser, start: str, word: str, found: str) -> None:
+    """After one visit of the docs any page of them is found and opened without the server."""
+    with served() as site:
+        browser.go(site + start)
+        browser.until("document.documentElement.dataset.kept === 'docs'", 120)
+    browser.go(site + start + "?again")
+    browser.value("document.querySelector('label[for=__search]').click()")
+    browser.value(
+        "(() => { const field = document.querySelector('.md-search__input'); field.focus(); "
+        f"field.value = {json.dumps(word)}; field.dispatchEvent(new KeyboardEvent('keyup', {{bubbles: true}})); "
+        "field.dispatchEvent(new InputEvent('input', {bubbles: true})); })()"
+    )
+    browser.until("document.querySelectorAll('.md-search-result__link').length > 0", 30)
+    assert found in browser.value("document.querySelector('.md-search-result__list').textContent").lower()
+    browser.press(".md-search-result__link")
+    assert found in browser.value("document.querySelector('.md-content').textContent").lower()
