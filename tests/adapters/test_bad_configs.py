@@ -183,6 +183,13 @@ def test_a_tab_is_called_a_tab() -> None:
     assert "tab" in read(f"{BASE}\tcutoff_len: 1\n").notices[0].message.en
 
 
+@pytest.mark.parametrize("written", ["[" * 50_000, '{"method": ' * 20_000, "[1, 2]", "null", '{"method": {}}', '{"method"'])
+def test_an_option_of_json_that_is_no_object_says_nothing(written: str) -> None:
+    script = ConfigSource("serve.sh", f"vllm serve Qwen/Qwen2.5-7B-Instruct --speculative-config '{written}'\n".encode())
+    found = FactBook(config_reader.read([script], Reading(), FactBook()).facts)
+    assert found.value("model.path") == "Qwen/Qwen2.5-7B-Instruct" and found.value("rollout.draft") is None
+
+
 def test_an_unknown_kind_is_one_line_and_the_log_is_explained() -> None:
     found = read("colour: blue\nwheels: 4\n").notices
     assert [one.code for one in found] == ["config.unknown_kind"]

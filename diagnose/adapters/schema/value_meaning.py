@@ -101,7 +101,7 @@ def json_member(text: str, name: str) -> str | None:
     """A member of the object that a command line gives as JSON; None where it has none of that name."""
     try:
         data = json.loads(text.strip("'"))
-    except ValueError:
+    except (ValueError, RecursionError):  # nested deeper than a stack is
         return None
     value = data.get(name) if isinstance(data, dict) else None
     return str(value) if isinstance(value, (str, int, float)) else None
