@@ -130,14 +130,14 @@ def diagnose(
     book = FactBook(option_facts).learn(reading.facts)
     settings = config_reader.read(sources, reading._replace(dumps=(*reading.dumps, *dumps)) if dumps else reading, book)
     book.learn(settings.facts)
-    book.learn(recognise(book))
+    root = reading.root
+    event = None if root is None else reading.events[root]
+    book.learn(recognise(book, event.requested if event is not None else None))
     if any(fact.origin == "said" for fact in reading.facts):
         from diagnose.inputs import prose  # few inputs are pages: not loaded at start
 
         reading = reading._replace(notices=(*reading.notices, *prose.contradictions(book)))
 
-    root = reading.root
-    event = None if root is None else reading.events[root]
     book.learn(regime.project(book, sources))
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []

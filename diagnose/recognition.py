@@ -32,13 +32,13 @@ UNPACKED = re.compile(r"[-_](?:bf|fp)16\b", re.IGNORECASE)
 T = TypeVar("T")
 
 
-def recognise(book: FactBook) -> list[Fact]:
-    """The catalogue's facts about the models and the card that the book names; unknown names add nothing."""
+def recognise(book: FactBook, requested: Size | None = None) -> list[Fact]:
+    """The catalogue's facts about the models and the card that the book names; unknown names add nothing. `requested`: what failed."""
     card = _card_facts(book)
-    return [*_trained_model(book), *_published_quantization(book), *_role_models(book), *card, *_most_of_card(book, card)]
+    return [*_trained_model(book, requested), *_published_quantization(book), *_role_models(book), *card, *_most_of_card(book, card)]
 
 
-def _trained_model(book: FactBook) -> Iterator[Fact]:
+def _trained_model(book: FactBook, requested: Size | None) -> Iterator[Fact]:
     """Facts about the trained model; dimensions from the caller or the log take precedence over the catalogue's."""
     shape, fact = book.shape("model.shape"), book.fact("model.shape")
     if shape is not None and fact is not None:
@@ -46,7 +46,7 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     else:
         shape = next((model for name in TRAINED for fact in book.all(name) if (model := catalogue.model(str(fact.value or "")))), None)
         if shape is None:
-            yield from _denoiser(book)
+            yield from _denoiser(book, requested)
             yield from _size_by_name(book)
             yield from _family_of_code(book)
             return
@@ -63,17 +63,22 @@ def _trained_model(book: FactBook) -> Iterator[Fact]:
     yield _fact("model.hidden_size", shape.h, witness)
 
 
-def _denoiser(book: FactBook) -> Iterator[Fact]:
-    """The parameters of the network that a trainer of images or video trains. Where its layers are not known no run is said to fit; what
-    its weights and states take alone may be too much."""
+def _denoiser(book: FactBook, requested: Size | None) -> Iterator[Fact]:
+    """The parameters of the network that a trainer of images or video trains; where nothing names it, of the one whose whole weights are
+    what was requested. Where its layers are not known no run is said to fit; what its weights and states take alone may be too much."""
     path = book.word("model.path")
-    if not path or not traits_of(book.word("train.framework")).trains_denoisers:
+    if not traits_of(book.word("train.framework")).trains_denoisers:
         return
-    name = path.rstrip("/").rpartition("/")[2].lower()
-    if params := rule_files.table("denoisers").get(name):
-        yield _fact("model.total_params", params, Witness("catalogue", text=path))
-        if name in rule_files.table("denoiser_layers"):
-            yield _fact("model.denoiser", name, Witness("catalogue", text=path))
+    name, witness = catalogue.denoiser(path or ""), Witness("catalogue", text=path or "")
+    if not path and requested is not None and (known := catalogue.denoiser_of_size(requested)) is not None:
+        name, width = known
+        params = rule_files.table("denoisers")[name]
+        witness = Witness("derived", text=f"{width} bytes * {params:,} parameters of {name} = {width * params:,} bytes, as requested")
+    if name is None:
+        return
+    yield _fact("model.total_params", rule_files.table("denoisers")[name], witness)
+    if name in rule_files.table("denoiser_layers"):
+        yield _fact("model.denoiser", name, witness)
 
 
 def _size_by_name(book: FactBook) -> Iterator[Fact]:

@@ -12,7 +12,17 @@ from diagnose.catalogue.cards import (
     sizes_sold,
 )
 from diagnose.catalogue.config_json import model_of_config
-from diagnose.catalogue.models import every_vocabulary, families, kin, model, params_of_name, unescaped, vocabularies
+from diagnose.catalogue.models import (
+    denoiser,
+    denoiser_of_size,
+    every_vocabulary,
+    families,
+    kin,
+    model,
+    params_of_name,
+    unescaped,
+    vocabularies,
+)
 from diagnose.catalogue.parameter_count import Experts, Latent, Model, Vision
 
 __all__ = [
@@ -28,6 +38,8 @@ __all__ = [
     "cards_named",
     "cards_of_capacity",
     "cards_of_class",
+    "denoiser",
+    "denoiser_of_size",
     "every_vocabulary",
     "families",
     "kin",

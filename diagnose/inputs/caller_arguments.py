@@ -57,6 +57,8 @@ def model_facts(model: str | Path) -> list[Fact]:
     witness = Witness("given", text=f"--model {model if isinstance(model, Path) or len(model) < 80 else 'config.json'}")
     if isinstance(model, str) and not model.lstrip().startswith("{"):
         shape = catalogue.model(model)
+        if shape is None and catalogue.denoiser(model) is not None:  # of these the catalogue has parameters alone
+            return [Fact("model.path", model, "given", witness)]
         if shape is None:
             raise user_error("unknown_model", hint="model_config", name=model)
         return [Fact("model.path", model, "given", witness), Fact("model.shape", shape, "given", witness)]

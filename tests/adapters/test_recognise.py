@@ -6,6 +6,7 @@ import pytest
 from collected import for_each
 
 from diagnose.facts import Fact, FactBook, Origin, Value, Witness
+from diagnose.inputs.caller_arguments import model_facts
 from diagnose.recognition import recognise
 from diagnose.units import Size, Version
 
@@ -162,3 +163,33 @@ def test_the_most_that_a_card_may_have_is_that_of_the_largest_of_its_name() -> N
     most = book(("hardware.gpu", "A100", "said")).size("hardware.at_most")
     assert most is not None and most.bytes > 78 * 2**30
     assert book(("hardware.gpu", "A100", "said"), capacity("39.39")).size("hardware.at_most") == Size.printed("39.39", "GiB")
+
+
+@for_each(
+    "requested, path, params",
+    [
+        (("3.20", "GiB"), None, 859520964),  # a U-Net in 32 bits
+        (("4.78", "GiB"), None, 2567463684),  # SDXL's in 16
+        (("9.56", "GiB"), None, 2567463684),
+        (("3.20", "GiB"), "runwayml/some-other-network", None),  # a name that is not known is not overruled
+        (("3.30", "GiB"), None, None),
+        (("3", "GiB"), None, None),  # several have that size, as roughly as it is printed
+    ],
+)
+def test_a_network_that_nothing_names_is_told_by_a_copy_of_its_weights(
+    requested: tuple[str, str], path: str | None, params: int | None
+) -> None:
+    known = FactBook([Fact("train.framework", "diffusers", "config", LINE), *([Fact("model.path", path, "config", LINE)] if path else [])])
+    known.learn(recognise(known, Size.printed(*requested)))
+    assert known.count("model.total_params") == params
+
+
+def test_only_what_trains_networks_for_images_is_told_so() -> None:
+    known = FactBook([Fact("train.framework", "llamafactory", "config", LINE)])
+    assert "model.total_params" not in known.learn(recognise(known, Size.printed("3.20", "GiB")))
+
+
+def test_a_network_for_images_may_be_given_by_its_name() -> None:
+    """The answer asks for it, so that it must be taken."""
+    known = FactBook([Fact("train.framework", "diffusers", "config", LINE), *model_facts("runwayml/stable-diffusion-v1-5")])
+    assert known.learn(recognise(known)).count("model.total_params") == 859520964
