@@ -157,6 +157,26 @@ def test_a_command_that_is_cut_short_is_said(cut_by: str) -> None:
     assert FactBook(told.facts).value("train.micro_batch_size") != 4
 
 
+@for_each(
+    "command, value",
+    [
+        ("uv run ./train_grpo.py --lr 5e-6", None),  # the name of a script alone is no program that is known
+        ("uv run python train_grpo.py --lr 5e-6", "5e-6"),
+        ("HF_HOME=/hub torchrun --nproc_per_node 8 train.py --lr 5e-6", "5e-6"),
+        ("axolotl train config.yaml --lr 5e-6", "5e-6"),
+        ("llamafactory-cli train --lr 5e-6", "5e-6"),
+        ("the learning rate --lr 5e-6", None),
+    ],
+)
+def test_a_command_in_a_variable_that_is_only_handed_on_is_read(command: str, value: str | None) -> None:
+    found = run(f'NODES=8\nCOMMAND="{command}" sbatch --nodes=$NODES start.sub\n')
+    assert [flag.value for launch in found for flag in launch.flags if flag.name == "lr"] == ([value] if value else [])
+
+
+def test_a_command_in_a_variable_that_is_used_is_read_once() -> None:
+    assert len(run('COMMAND="python train.py --lr 5e-6"\n$COMMAND\n')) == 1
+
+
 def test_carriage_returns_are_no_part_of_words() -> None:
     assert flags("X=4\r\npython t.py \\\r\n  --x $X \\\r\n  --y 2\r\n") == {"x": "4", "y": "2"}
 

@@ -16,12 +16,17 @@ _MODULE = ("-m", "--module")
 _VALUELESS = frozenset({"standalone", "no_python", "run_path"})
 
 
+def starts_program(word: str) -> bool:
+    """Whether this is the first word of a command that starts a program: Python, a launcher, a shell, or one of rules/programs.yaml."""
+    name = word.rpartition("/")[2]
+    known = rule_files.table("programs")
+    return bool(_PYTHON.match(word) or _TORCHRUN.match(word)) or name in ("deepspeed", *SHELLS) or name in known["commands"]
+
+
 def skip_options(words: list[Word]) -> list[Word]:
     """Of words behind unknown options those from the first that looks like a program on, else from the image of a container."""
-    commands = rule_files.table("programs")["commands"]
     for index, word in enumerate(words):
-        name = word.text.rpartition("/")[2]
-        if _PYTHON.match(word.text) or _TORCHRUN.match(word.text) or name in ("deepspeed", "env", *SHELLS) or name in commands:
+        if starts_program(word.text) or word.text.rpartition("/")[2] == "env":
             return words[index:]
         if re.match(r"[A-Za-z_]\w*=", word.text) and not (index and re.fullmatch(r"--?[A-Za-z][\w-]*", words[index - 1].text)):
             return words[index:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from diagnose import rule_files
+from diagnose.adapters.launch.launchers import starts_program
 from diagnose.adapters.shell import sbatch
 from diagnose.adapters.shell.shell_blocks import BlockReader, State, merge_states
 from diagnose.adapters.shell.shell_text import (
@@ -39,10 +40,10 @@ def _is_used(word: Word) -> bool:
     return word.chars is not None and word.chars.definition is not None and word.chars.definition.uses > 0
 
 
-#: The value of a variable that is a command with arguments.
-_IN_QUOTES = re.compile(
-    r"\s*(?:uv run |\w+=\S{1,80} ){0,4}(?:python[\d.]*|torchrun|accelerate launch|deepspeed|bash|swift|vllm serve)\s+\S+\s+\S"
-)
+def _is_command(text: str) -> bool:
+    """Whether the value of a variable is a command with arguments, perhaps behind variables (`HF_HOME=/x python train.py -v`)."""
+    words = re.sub(r"^(?:\w+=\S{1,80}\s+|uv run\s+){0,4}", "", text.strip()).split(None, 3)
+    return len(words) > 2 and starts_program(words[0])
 
 
 class ShellReader(BlockReader):
@@ -77,7 +78,7 @@ class ShellReader(BlockReader):
         self.commands += [
             Command((Word("bash", word.start, word.start), Word("-c", word.start, word.start), word), {}, word.start)
             for name, word in self._assigned_words.items()
-            if _IN_QUOTES.match(word.text) and not re.search(rf"\$\{{?{name}\b", self.text)
+            if _is_command(word.text) and not re.search(rf"\$\{{?{name}\b", self.text)
         ]
         return [command for command in self.commands if command.words or not any(map(_is_used, command.env.values()))]
 
