@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from diagnose import rule_files
 from diagnose.adapters.launch.flags import Flag, forwarded_variables, parse_flags
 from diagnose.adapters.launch.launchers import (
-    SHELLS,
     is_image,
     is_variable,
     joined_text,
@@ -20,6 +19,7 @@ from diagnose.adapters.launch.launchers import (
     split_program,
     variable_flag,
 )
+from diagnose.adapters.shell.first_word import SHELLS
 from diagnose.adapters.shell.shell_file import ShellReader
 from diagnose.adapters.shell.shell_text import Chars, Command, Word
 

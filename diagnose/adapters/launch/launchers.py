@@ -6,21 +6,12 @@ import re
 
 from diagnose import rule_files
 from diagnose.adapters.launch.flags import Flag
+from diagnose.adapters.shell.first_word import PYTHON, TORCHRUN, starts_program
 from diagnose.adapters.shell.shell_text import Word
 
-SHELLS = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh"})
-_PYTHON = re.compile(r"(?:.*[/\\])?(?:python[\d.]*|py)(?:\.exe)?$")
-_TORCHRUN = re.compile(r"(?:.*/)?torchrun$|torch\.distributed\.(?:run|launch)$")
 _MODULE = ("-m", "--module")
 #: Options of torchrun that take no value.
 _VALUELESS = frozenset({"standalone", "no_python", "run_path"})
-
-
-def starts_program(word: str) -> bool:
-    """Whether this is the first word of a command that starts a program: Python, a launcher, a shell, or one of rules/programs.yaml."""
-    name = word.rpartition("/")[2]
-    known = rule_files.table("programs")
-    return bool(_PYTHON.match(word) or _TORCHRUN.match(word)) or name in ("deepspeed", *SHELLS) or name in known["commands"]
 
 
 def skip_options(words: list[Word]) -> list[Word]:
@@ -43,20 +34,20 @@ def is_image(text: str) -> bool:
 def split_launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:
     """The launcher, its options, and the words from the program on."""
     head = words[0].text
-    if _PYTHON.match(head):
+    if PYTHON.match(head):
         program = words[1:]
         while program and program[0].text.startswith("-") and program[0].text not in _MODULE:
             program = program[1:]
         if len(program) > 1 and program[0].text in _MODULE:
             module = program[1].text
-            if _TORCHRUN.match(module):
+            if TORCHRUN.match(module):
                 return "torchrun", *split_options(program[2:])
             if module.startswith("accelerate.commands.launch"):
                 return "accelerate", *split_options(program[2:])
             if module.startswith("deepspeed.launcher."):  # what `deepspeed` starts and prints as `cmd = ...`
                 return "deepspeed", *split_options(program[2:])
         return "python", [], program
-    if _TORCHRUN.match(head):
+    if TORCHRUN.match(head):
         return "torchrun", *split_options(words[1:])
     if head.endswith("deepspeed"):
         return "deepspeed", *split_options(words[1:])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from diagnose import rule_files
-from diagnose.adapters.launch.launchers import starts_program
 from diagnose.adapters.shell import sbatch
+from diagnose.adapters.shell.first_word import starts_program
 from diagnose.adapters.shell.shell_blocks import BlockReader, State, merge_states
 from diagnose.adapters.shell.shell_text import (
     MAX_WORDS,
