@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from diagnose.inputs import pasted_page
@@ -54,7 +55,7 @@ def _texts(page: Scanned) -> Iterator[tuple[int, str]]:
         unquoted = [line.lstrip("> ") if line.startswith(">") else line for line in lines]
         plain = _outside_fences(unquoted)
         blocks = ((block.line, block.text) for block in pasted_page.blocks(unquoted, excerpt.line, at_start=excerpt.offset == 0))
-        for line, text in (*_not_cures(blocks, plain, excerpt.line), *_bare(plain, excerpt.line), *_spans(plain, excerpt.line)):
+        for line, text in chain(_not_cures(blocks, plain, excerpt.line), _bare(plain, excerpt.line), _spans(plain, excerpt.line)):
             size, count = size + len(text), count + 1
             if size > TEXT or count > BLOCKS:
                 return
@@ -63,8 +64,10 @@ def _texts(page: Scanned) -> Iterator[tuple[int, str]]:
 
 def _not_cures(texts: Iterable[tuple[int, str]], plain: list[str], first: int) -> Iterator[tuple[int, str]]:
     """The texts but for those that the sentence above them calls the cure."""
-    for line, text in texts:
-        above = next((before for before in reversed(plain[: max(0, line - first)]) if before.strip()), "")
+    above, at = "", 0
+    for line, text in texts:  # from top to bottom
+        while at < min(line - first, len(plain)):
+            above, at = plain[at] if plain[at].strip() else above, at + 1
         if not _CURE.search(above):
             yield line, text
 

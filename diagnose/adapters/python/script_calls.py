@@ -102,13 +102,11 @@ def _parsed_to_its_end(text: str) -> ast.Module:
 def closing_brackets(lines: Sequence[str]) -> str:
     """The brackets that close what code leaves open at its end; "" where its brackets contradict each other."""
     pending: list[str] = []
-    for line in lines:
-        text = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"|#.*", "", line)
-        for char in text:
-            if char in _PAIRS:
-                pending.append(_PAIRS[char])
-            elif char in _PAIRS.values() and (not pending or pending.pop() != char):
-                return ""
+    for char in re.findall(r"[()\[\]{}]", re.sub(r"'[^'\n]*'|\"[^\"\n]*\"|#.*", "", "\n".join(lines))):
+        if char in _PAIRS:
+            pending.append(_PAIRS[char])
+        elif not pending or pending.pop() != char:
+            return ""
     return "".join(reversed(pending))
 
 
