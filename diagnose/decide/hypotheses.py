@@ -52,7 +52,8 @@ def named(book: FactBook, judgement: Judgement) -> Judgement:
     What is said of a card whose content nobody knows is said of it, too. It calls for no remedy: those are weighed over all causes."""
     leading = [cause for cause in judgement.causes if not cause.also_true]
     first = next(iter(leading), None)
-    if any(cause.cause != "unknown" or cause.remedies for cause in leading):
+    of_no_network = book.word("run.takes") == "none"  # what was labelled had one
+    if of_no_network or any(cause.cause != "unknown" or cause.remedies for cause in leading):
         return judgement
     cause, share = next(iter(probabilities(book, judgement.causes).items()), ("unknown", 0.0))
     if cause == "unknown" or share < rule_files.table("hypotheses")["named"]:

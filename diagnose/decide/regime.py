@@ -99,7 +99,8 @@ def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
 
 
 def _takes(regime: str, book: FactBook) -> Iterator[Fact]:
-    """The fact `run.takes`: one item at a time (where such programs only run), or a whole graph, and no batch that anything speaks of."""
+    """The fact `run.takes`: one item at a time (where such programs only run), or a whole graph, and no batch that anything speaks of; none
+    where no network runs."""
     task = book.fact("run.task")
     row = rule_files.table("projects")[task.value] if task is not None else {}
     learns = regime in LEARNING or (regime == "unknown" and "train" in row.get("does", ()))

@@ -95,6 +95,8 @@ _INTRODUCES = re.compile(
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
+#: The prompt of a shell with somebody's name and machine, and a command behind it.
+_PROMPTED = re.compile(r"\s{0,8}(?:\([\w.-]{1,60}\) ?){0,2}[\w.-]{1,60}@[\w.-]{1,80}[: ]\S{0,200} ?[#$%>] ")
 _HEREDOC = re.compile(r"[^\n]{0,200}<<-? {0,2}(['\"]?)(\w{1,40})\1")
 _WRITTEN = re.compile(
     r"(?:cat|tee)(?=[^\n]{0,200}<<)(?: {1,3}<<-? {0,2}(['\"]?)\w{1,40}\1)? {0,3}(?:>{1,2}|(?<=tee)) {0,3}(?P<name>[\w./~-]{1,120})"
@@ -509,7 +511,7 @@ def _commands_only(text: str, is_shell: bool) -> str:
     has_command = is_shell or text.lstrip().startswith("#!")
     delimiter = ""  # of the here-document that the line stands in
     begun = next((at for at in range(len(lines)) if _is_command(lines, at)), 0)  # a person may have written above it
-    begun = begun if all(_is_prose(line) or not line.strip() for line in lines[:begun]) else 0
+    begun = begun if all(_is_prose(line) or not line.strip() or _PROMPTED.match(line) for line in lines[:begun]) else 0
     for index, line in enumerate(lines):
         if index < begun:
             commands.append("")

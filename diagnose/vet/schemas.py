@@ -642,7 +642,7 @@ class Projects(Row):
 
     does: list[str]
     sees: str = ""
-    takes: Literal["", "one", "whole"] = ""
+    takes: Literal["", "one", "whole", "none"] = ""
     names: list[str] = []
     placed: list[str] = []
     stems: list[str] = []
@@ -696,6 +696,7 @@ class Vocabulary(Row):
     over_cards: list[str]
     own_scripts: list[str]
     any_program: list[str]
+    without_network: list[str]
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
@@ -756,6 +757,7 @@ class Statement(Row):
     asks: bool = False
     retells: bool = False
     guess: bool = False
+    device: bool = False
 
 
 class Messages(Row):

@@ -248,6 +248,7 @@ def test_a_server_on_other_cards_is_not_the_trainers() -> None:
         ("lmdeploy serve api_server a/b --tp 2", "lmdeploy"),
         ("docker run --gpus all ghcr.io/huggingface/text-generation-inference:3.0.1 --model-id a/b", "tgi"),
         ("docker run --gpus all vllm/vllm-openai:latest python3 -m sglang.launch_server --model-path a/b", "sglang"),
+        ("docker run -v /data/cache:/root/.cache/vllm vllm/vllm-openai:latest --model a/b", "vllm"),
     ],
 )
 def test_a_server_alone_is_what_failed(command: str, engine: str) -> None:

@@ -17,7 +17,8 @@ _VALUELESS = frozenset({"standalone", "no_python", "run_path"})
 def skip_options(words: list[Word]) -> list[Word]:
     """Of words behind unknown options those from the first that looks like a program on, else from the image of a container."""
     for index, word in enumerate(words):
-        if starts_program(word.text) or word.text.rpartition("/")[2] == "env":
+        mounts = ":/" in word.text  # a folder of the host and its place in the container, which may be called like a program
+        if not mounts and (starts_program(word.text) or word.text.rpartition("/")[2] == "env"):
             return words[index:]
         if re.match(r"[A-Za-z_]\w*=", word.text) and not (index and re.fullmatch(r"--?[A-Za-z][\w-]*", words[index - 1].text)):
             return words[index:]

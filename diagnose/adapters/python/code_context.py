@@ -12,8 +12,11 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.GeneratorExp, ast.
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _NO_GRAPH = re.compile(r"\b(?:no_grad|inference_mode|set_grad_enabled\(False)|volatile=True")
 _EVALUATES = re.compile(r"(?i)(?:^|_)(?:eval|evaluate|evaluation|valid|validate|validation|test|infer|inference|predict|demo|score)(?:_|$)")
-#: Calls by which people compute a loss, and calls of models.
+#: Calls by which people compute a loss, by which a model is made from its weights, and calls of models.
 _LOSS = re.compile(r"(?i)(?:^|[._])\w{0,40}(?:loss|losses|criterion|criteria|crit|entropy|mse|nll)(?:_?(?:fn|func|function))?$")
+_BUILT = re.compile(
+    r"(?:Model\w*|Net\w*|Transformer\w*|Encoder\w*|Decoder\w*|AutoencoderK\w*|For[A-Z]\w+)\.from_(?:pretrained|config|single_file)$"
+)
 _MODEL = re.compile(r"(?i)(?:^|[._])\w{0,40}(?:model|net|network|backbone|unet|generator|encoder|decoder)\w{0,3}(?:\.module)?$")
 _MODEL_CALLS = frozenset({"forward", "inference", "infer", "encode", "decode", "extract_features"})
 #: What turns a tensor into numbers, what lets go of its graph alone, and what takes it off the card.
@@ -238,7 +241,11 @@ class CodeContext:
 
     def _is_module(self, node: ast.expr) -> bool:
         """Whether a name is a model: by its name or by what it was made from."""
-        return isinstance(node, (ast.Name, ast.Attribute)) and _MODEL.search(ast.unparse(node)) is not None
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return False
+        made = self._last_value(node, getattr(node, "lineno", 0))
+        built = isinstance(made, ast.Call) and _BUILT.search(ast.unparse(made.func)) is not None
+        return built or _MODEL.search(ast.unparse(node)) is not None
 
     def _last_value(self, node: ast.expr, line: int) -> ast.expr | None:
         """What was assigned to a name last above a line, else first below it (a loop comes round)."""

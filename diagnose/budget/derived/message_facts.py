@@ -27,7 +27,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     message_facts: list[Fact] = []
     family = book.word("log.family")
     family_traits = families.of(family)
-    if family_traits.memory:
+    if family_traits.memory and "log.on_card" not in book:
         message_facts.append(derived_fact("log.on_card", family_traits.memory == "card", f"family {family}"))
     if family_traits.limited:
         message_facts.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))

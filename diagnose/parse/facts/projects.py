@@ -87,11 +87,15 @@ def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, in
     for stem, task in stems.items():
         if stem in plain:
             found |= {word: task for word in words if stem in word and word not in found}
+    if not found:  # a module of the project, with dots
+        found = {word: anywhere[word] for word in _WORD.findall(part.lower()) if word in anywhere}
     for word, task in found.items() if len(found) <= _MOST else ():
         spelled = b"[-_. ]*".join(re.escape(bytes([letter])) for letter in word)
         for match in re.finditer(rb"(?<![A-Za-z0-9])" + spelled + rb"(?![A-Za-z0-9])", part, re.IGNORECASE):
             first, last = start + match.start(), start + match.end()
             is_placed = raw[max(start, first - 7) : first].endswith((b"/", b"\\", *_IMPORTED)) or raw[last : last + 1] in (b"/", b"\\")
+            if raw[max(start, first - 5) : first].endswith((b"envs/", b"envs\\")):
+                continue  # an environment is called as its owner likes
             if (is_placed or word not in placed) and not _RELEASE.match(raw, last):
                 yield match.group().decode(), task, first, _PLACED if is_placed else 1
 

@@ -29,6 +29,7 @@ _MARKED = lazy_compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*
 #: A call, an index or an assignment: prose has none without a blank.
 _CODE = lazy_compile(r"\w[(\[]|\w\.\w{1,60}$|\s[-+*/@|&]?=\s|\s@\s")
 _HEAD = lazy_compile(r"Traceback \(most recent call last\):\s*$")
+_CHAINED = lazy_compile(r"The above exception was the direct cause of|During handling of the above exception")
 _FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = lazy_compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")
 
@@ -60,14 +61,19 @@ def frames_listed_below(page: Page, index: int, prefix: Prefix) -> Traceback:
 
 
 def cut_off_frames(page: Page, index: int) -> Traceback:
-    """The frames of a traceback that begins just below a message and ends, cut off, before its exception: of another process that reported
-    the same failure."""
+    """The frames of a traceback that begins just below a message: of another process that reported the same failure, if it ends, cut off,
+    before its exception; of the one that was raised from the message's, if Python says so."""
     lines: list[tuple[int, str]] = []
+    begins, chained = index, False
     for at, text in lines_below(page, index, APART + LISTED):
         if lines and (_FENCE.match(text) or not text.strip()):
             break
-        if not lines and at - index > APART:
+        if not lines and at - begins > APART:
             return Traceback()
+        if not lines and _CHAINED.match(text):
+            begins, chained = at, True
+        if lines and _ENDS.match(text) and chained:
+            break
         if lines or _HEAD.match(text):
             lines.append((at, text))
         if lines and (_ENDS.match(text) or at - index == APART + LISTED):

@@ -36,6 +36,7 @@ class StatementSpec(NamedTuple):
     asks: bool = False
     retells: bool = False
     guess: bool = False
+    device: bool = False
 
     def message(self, statement: Statement) -> Message:
         message = Message(self.family, self.status, reason=self.reason, phase=self.phase, fatal=self.fatal, weight=self.weight)
@@ -45,6 +46,8 @@ class StatementSpec(NamedTuple):
                 message.gpu = whole_number(word)
             elif name:
                 message.figures[name] = parse_amount(word)
+        if self.device:
+            message.facts["log.on_card"] = True
         message.doubt_request()
         return message
 

@@ -47,6 +47,8 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
         return other
     if job.book.switch("log.request_overflow") is True and rule.remedy not in vocabulary.having("mends"):
         return Refusal()  # a size that was computed wrongly finds room nowhere
+    if job.book.word("run.takes") == "none" and rule.remedy not in vocabulary.having("without_network"):
+        return Refusal()
     reason = contraindicated(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)

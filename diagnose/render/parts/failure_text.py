@@ -106,7 +106,8 @@ def name_of_cause(cause: str, lang: Lang) -> str:
 def no_cause(diagnosis: Diagnosis, lang: Lang, known_part: str = "") -> str:
     """The sentence for a failure without a leading cause: what else is true, whether a config is missing, and the estimate, or the largest
     part of the card that is known."""
-    alone = "_from_log" if all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
+    configurable = all((fact.name, fact.value) != ("run.takes", "none") for fact in diagnosis.facts)  # else no network runs
+    alone = "_from_log" if configurable and all(source.kind in ("log", "snapshot") for source in diagnosis.inputs) else ""
     estimate = estimate_summary(diagnosis, lang) or known_part
     also_true = word("next_cause", lang).join(cause.title.to(lang).rstrip(".。") for cause in diagnosis.judgement.causes)
     text = word(f"no_leading_cause{alone}", lang, causes=also_true) if also_true else word(f"no_cause{alone}", lang)
