@@ -263,3 +263,9 @@ def test_any_page_is_read_without_harm(page: str) -> None:
         first = next(number for number, line in enumerate(lines) if line.strip())
         assert lines[first].strip() in page.split("\n")[first].replace("\r", "")
     told(page)
+
+
+def test_a_command_below_a_prompt_that_only_sets_a_variable() -> None:
+    """A prompt with somebody's name and machine begins the block; the program stands on a line of its own."""
+    page = f"I start it like this:\n\n```\n(env) root@box /h/u/# export CUDA_VISIBLE_DEVICES=0,1\n\n{COMMAND}```\n\n{MESSAGE}"
+    assert {fact.value for fact in explain(page).facts if fact.name == "train.micro_batch_size"} == {3}

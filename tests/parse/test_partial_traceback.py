@@ -252,3 +252,18 @@ def test_what_is_no_list_of_cards_says_nothing(said: bytes) -> None:
 @given(st.text("ABCabc012+/=_-", max_size=60))
 def test_no_option_raises(coded: str) -> None:
     launched(coded.encode())
+
+
+def test_the_frames_of_what_was_raised_from_a_message() -> None:
+    """The traceback above the message is missing; what Python chained to it ran on the same stack."""
+    chained = """The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/opt/tensorrt_llm/executor/worker.py", line 364, in worker_main
+    worker = worker_cls(
+  File "/opt/tensorrt_llm/executor/base_worker.py", line 177, in setup_engine
+    self.engine = _create_py_executor(
+RuntimeError: Executor worker returned error
+"""
+    event = next(event for event in read(f"{message()}\n\n{chained}").events if event.family == "torch_cuda")
+    assert ([frame.function for frame in event.frames], event.phase) == (["worker_main", "setup_engine"], "init")

@@ -22,6 +22,7 @@ MESSAGE = "RuntimeError: CUDA out of memory. Tried to allocate 1.12 GiB (GPU 0; 
         ("git clone https://github.com/suno-ai/bark", "text_to_speech"),  # an ordinary word, as the end of an address
         ("from auto_gptq import AutoGPTQForCausalLM", "quantisation"),
         ("whisperjav - ERROR - failed", "speech_to_text"),
+        ("simtk.openmm.OpenMMException: failed", "simulations"),  # a module with dots
     ],
 )
 def test_a_name_tells_what_the_program_does(text: str, task: str) -> None:
@@ -35,6 +36,7 @@ def test_a_name_tells_what_the_program_does(text: str, task: str) -> None:
         "the dog would bark, and the model has learned nothing",  # a word, not the project
         "realesrgan==0.3.0\nwhisperx 3.1.1\nauto-gptq: 0.7.1",  # what is installed
         "the shape of the tensor",
+        'File "/root/miniconda3/envs/TTS/lib/python3.9/site-packages/torch/nn/modules/module.py", line 1',  # what somebody calls an environment
     ],
 )
 def test_words_and_lists_of_packages_name_no_project(text: str) -> None:
@@ -86,6 +88,16 @@ def test_what_the_program_does_decides_words_and_advice() -> None:
     assert (book.word("run.regime"), book.word("run.sees")) == ("infer", "pixels")
     assert diagnosis.outcome.remedies[0].title.en.startswith("Process the picture in tiles")
     assert "lower_micro_batch" not in {remedy.id for remedy in diagnosis.outcome.remedies}
+
+
+@pytest.mark.parametrize("task", [task for task, row in rule_files.table("projects").items() if row.get("takes") == "none"])
+def test_where_no_network_runs_no_batch_model_or_training_is_spoken_of(task: str) -> None:
+    name = rule_files.table("projects")[task]["names"][0]
+    diagnosis = diagnose.explain(f"# {name} runs out of memory\n\nCUDA error: out of memory in cuMemAlloc_v2(&device_pointer, size)\n")
+    remedies = {remedy.id for remedy in diagnosis.outcome.remedies}
+    assert "smaller_samples" in remedies and remedies <= set(rule_files.table("vocabulary")["without_network"])
+    assert not {question.fact for question in diagnosis.outcome.questions} & {"model.path", "model.shape", "train.max_seq_len"}
+    assert not diagnosis.judgement.causes
 
 
 def test_what_speaks_of_training_outweighs_a_name() -> None:
