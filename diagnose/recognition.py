@@ -100,9 +100,13 @@ def _family_of_code(book: FactBook) -> Iterator[Fact]:
 
 
 def unlisted_model(book: FactBook) -> list[Notice]:
-    """That the catalogue does not know the model which the job names, and what its name tells."""
-    name = next((path for name in TRAINED if (path := book.word(name))), None)
-    if name is None or book.shape("model.shape") is not None:
+    """That the catalogue does not know the model which the job names, and what its name tells; or the family of its config.json, whose
+    keys are all those of attention and an MLP."""
+    name, shape = next((path for name in TRAINED if (path := book.word(name))), None), book.shape("model.shape")
+    if shape is not None and not {shape.family, shape.family.removesuffix("_text")} & {"", "unknown", *rule_files.table("models")}:
+        family = same(shape.family.replace("{", "(").replace("}", ")")[:100])
+        return [Notice("warning", "model.family", phrase("recognition.unknown_family", family=family))]
+    if name is None or shape is not None:
         return []
     shown = same(name.replace("{", "(").replace("}", ")")[:200])
     low, high = book.count("model.least_params"), book.count("model.most_params")

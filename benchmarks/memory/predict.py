@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memory import ops
-from memory.reserved import NOT_TORCH, left_over
+from memory.reserved import NOT_TORCH, few, gap, outgrown, slack
 from memory.rows import Refused, Row, block, card_of, check, framework, read, source
 from memory.words import BEFORE, FIRST_UPDATE, ON_DATA_SETS, PACKS_UNEVENLY
 
@@ -74,32 +74,34 @@ def one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
     there = [moment for moment in ledger.moments if not _of_the_engine(row, moment) and wanted in (None, moment.name)]
     if not there:
         raise Refused(f"no such moment: {wanted}")
-    steady = _peak(row, book, there, ledger)
-    if not _first_micro_batch(row):
+    first = _first_micro_batch(row)
+    played = None if row.get("compare") == "allocated" or wanted else gap(book, ledger, states=not first)
+    steady = _peak(row, book, there, ledger, played)
+    if not first:
         return steady
-    return _peak(row, book, [_without_states(moment) for moment in there], ledger)._replace(later=steady.bytes)
+    return _peak(row, book, [_without_states(moment) for moment in there], ledger, played)._replace(later=steady.bytes)
 
 
-def _peak(row: Row, book: FactBook, moments: list[Moment], ledger: Ledger) -> Prediction:
-    """The largest moment as the row's counter sees it."""
-    sizes = [_measured(row, book, moment, ledger) for moment in moments]
+def _peak(row: Row, book: FactBook, moments: list[Moment], ledger: Ledger, played: Size | None) -> Prediction:
+    """The largest moment as the row's counter sees it; `played`: what torch reserves there above what it allocates."""
+    sizes = [_measured(row, book, moment, ledger, played) for moment in moments]
     size, peak = max(zip(sizes, moments, strict=True), key=lambda pair: pair[0].bytes)
     low, high = max(each.low for each in sizes), max(each.high for each in sizes)
     return Prediction(low, size.bytes, high, peak.name, moments=tuple(moments))
 
 
-def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger) -> Size:
+def _measured(row: Row, book: FactBook, moment: Moment, ledger: Ledger, played: Size | None) -> Size:
     """A moment's bytes as the row's counter sees them."""
     before = BEFORE if str(row.get("seq_len_kind", "")).startswith("longest") else ()  # one row of the data: the one before was shorter
     sizes = [Size.exactly(term.size.low) if term.key in before else term.size for term in moment.terms if term.group != NOT_TORCH]
     inside = total(sizes)
     if row.get("compare") == "allocated":
         return inside
-    kept = non_torch.allocator_slack(inside, expandable=book.switch("alloc.expandable_segments") is True)
-    reserved = _reserved(row, book, inside, inside + kept + left_over(book, moment, ledger, varying=_varying(row)))
-    if row.get("compare") == "reserved":
-        return reserved
-    return reserved + _beside(book, moment, ledger)
+    made = inside + (slack(inside) if played is None else played + few())
+    if _varying(row):
+        made += outgrown([term.size.bytes for term in moment.terms if term.group == "logits"])
+    reserved = _reserved(row, book, inside, made)
+    return reserved if row.get("compare") == "reserved" else reserved + _beside(book, moment, ledger)
 
 
 def _beside(book: FactBook, moment: Moment, ledger: Ledger) -> Size:

@@ -1,129 +1,164 @@
-"""What torch's allocator has reserved at a moment and not in use (blocks.py)."""
+"""What torch has reserved above what it has allocated: the job of a ledger, played through the allocator (played.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterable, Sequence
 
-from memory import blocks
+from memory import played
+from memory.allocator import MIB, Rules
+from memory.played import Job, Sharded, Widths
 
+from diagnose.budget.model.block_rounding import parse_divisions
+from diagnose.budget.model.formulas import Span
 from diagnose.budget.model.job_roles import roles
-from diagnose.budget.model.ledger import Ledger, Moment, total
-from diagnose.budget.model.role_setup import setup
-from diagnose.budget.model.trainable_params import saved_params
-from diagnose.budget.terms import activations
+from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.budget.model.role_setup import Setup, setup
+from diagnose.budget.terms import logits
+from diagnose.budget.terms.layer_mode import build_mode
 from diagnose.facts import FactBook
 from diagnose.units import Size
 
 #: Terms of an engine in the same process: it has a pool of its own.
 NOT_TORCH = "rollout_engine"
 
-#: Blocks of logits as large as all tokens times the vocabulary.
-WHOLE = {"logits_16", "logits_fp32", "log_softmax"}
+#: A checkpoint that is on the host: a block of the smallest kind, which lies in segments of its own.
+SMALL = 512
+
+#: What is reserved whatever is allocated: one large and one small segment that are not full (20 and 2 MiB) and the workspace of cuBLAS
+#: (8 to 32 MiB); and of a job whose blocks are not played, at most this share of what is allocated.
+FEW = 64 * MIB
+SHARE = 0.06
+
+#: Large blocks are a multiple of this (c10/cuda/CUDACachingAllocator.cpp kRoundLarge): rows of nearly one length share them.
+STEP = 2 * MIB
+
+EULER = 0.5772156649
 
 
-def left_over(book: FactBook, moment: Moment, ledger: Ledger, *, varying: bool) -> Size:
-    """Blocks of the loss that nothing fits in, at its backward and in the optimizer's step, and those of shorter rows; the gaps in a layer
-    that is computed again, and its blocks while the loss is computed."""
-    used = _logits(moment)
-    least = 0
-    if moment.name == "loss_backward":
-        least = max(0, sum(_laid(ledger)) - sum(used.values()))
-    elif moment.name == "optimizer_step":
-        least = _idle(book, moment, ledger)
-    if book.switch("alloc.expandable_segments"):  # what is free lies together and serves any request of its stream
-        return _other_streams(book, moment, ledger)
-    beside = Size.between(0, least, least) + blocks.gaps(moment.only("layer_recomputed")) + _stuck(book, moment)
-    beside += _other_streams(book, moment, ledger)
-    return beside + blocks.outgrown(list(used.values())) if varying else beside
+def few() -> Size:
+    return Size.exactly(FEW)
 
 
-def _other_streams(book: FactBook, moment: Moment, ledger: Ledger) -> Size:
-    """Blocks that FSDP takes on streams of its own: a block serves the stream that asked for it alone (c10/cuda/CUDACachingAllocator.cpp
-    BlockPool, keyed by stream), so that the largest need of each stream adds up. Reduced gradients are made on the stream that reduces
-    (torch 2.5 fsdp/_runtime_utils.py _post_backward_hook, _composable/fsdp/_fsdp_collectives.py foreach_reduce); FSDP2 gathers on one more,
-    from which it copies the root as it does the layers."""
-    if (book.word("fsdp.sharding") or "none") not in ("full_shard", "hybrid_shard", "shard_grad_op"):
-        return Size.exactly(0)
-    reduced = max((each.only("gradients_sharded") for each in ledger.moments), key=lambda size: size.bytes)
-    waits = [] if moment.only("gradients_sharded").bytes else [reduced]
-    if book.count("fsdp.version") == 2:
-        waits.append(moment.only("fsdp_root", "fsdp_embedding"))
-    return total(waits)
+def slack(allocated: Size) -> Size:
+    """What the allocator keeps of a job whose blocks are not known and do not vary in length. Not fragmentation."""
+    return Size.between(0, max(FEW, round(SHARE * allocated.high)), max(FEW, round(SHARE / 2 * allocated.bytes)))
 
 
-def _stuck(book: FactBook, moment: Moment) -> Size:
-    """The blocks of a layer that is computed again while whole logits are there, none of which is as small as the widest block of a layer:
-    that of the MLP, in fp32."""
-    model, keys = book.shape("model.shape"), {term.key for term in moment.terms}
-    if moment.name not in ("loss_call", "loss_backward") or not keys & {"checkpoints", "checkpoints_selective"} or not keys & WHOLE:
-        return Size.exactly(0)
-    if model is None or 2 * model.f >= model.V:
-        return Size.exactly(0)
-    job = setup(book, roles(book)[0])
-    if book.switch("train.compile") and not job.traits.compiles_no_layers:
-        job = replace(job, fused=True)
-    return blocks.stuck(total([term.size for term in activations.recomputed_layer(job) if term.key == "layer_recomputed"]))
+def gap(book: FactBook, ledger: Ledger, *, states: bool = True) -> Size | None:
+    """What is reserved at the peak above what is allocated there, with `states` of the optimizer or as in a first update; None of a job
+    that is not a decoder's. Between nothing and twice as much as the one order of blocks that is played."""
+    job = job_of(book, ledger)
+    if job is None:
+        return None
+    found = played.gap(job if states else job._replace(states=0, temporaries=0))
+    return Size.between(0, 2 * found, found)
 
 
-def _laid(ledger: Ledger) -> list[int]:
-    """The blocks of the loss, from its call on."""
-    call, backward = ledger.moment("loss_call"), ledger.moment("loss_backward")
-    if call is None or backward is None:
-        return []
-    first = _logits(call)
-    if "logits_fp32" in first and not first.get("logits_16"):  # what the head gave is gone when the loss is computed
-        first["logits_16"] = first["logits_fp32"] // 2
-    return blocks.laid(first, _logits(backward))
+def outgrown(blocks: Sequence[int]) -> Size:
+    """What stays reserved of the blocks (bytes) of shorter rows, where rows differ in length. A block serves no longer row than its own,
+    and goes back to the card only when that is full: each row that is longer than all before it takes all its `blocks` anew. Lengths of m
+    distinguishable sizes, each as likely as any other, make records of (1 + 1/m)*H_m - 1 times the longest together, H_m = 1 + ... + 1/m,
+    once every size has come up, and of one where the longest comes first: the longest itself less, both are the ends."""
+    sizes = max(blocks, default=0) // STEP
+    if sizes < 2:
+        return Size.between(0, 0)
+    harmonic = math.log(sizes) + EULER + 1 / (2 * sizes)
+    high = round(max(0.0, (1 + 1 / sizes) * harmonic - 2) * sum(blocks))
+    return Size.between(0, high)
 
 
-def _logits(moment: Moment) -> dict[str, int]:
-    return {term.key: term.size.bytes for term in moment.terms if term.group == "logits"}
+def job_of(book: FactBook, ledger: Ledger) -> Job | None:
+    """The job as the ledger counts it; None where it has no decoder's layers."""
+    job, layer = setup(book, roles(book)[0]), ledger.moment("layer_backward")
+    first = ledger.moment("init") or ledger.moment("load")
+    if job.model is None or layer is None or first is None or not {"T", "L", "f", "h", "q", "k", "V"} <= job.values.keys():
+        return None
+    step, there = ledger.moment("optimizer_step"), {term.key for term in first.terms}
+    lora, mode, count = build_mode(job).lora, build_mode(job), _letter(job, "L")
+    learns = step if step is not None and not lora else Moment("optimizer_step", ())
+    again = job.checkpointing != "disabled"
+    matrices, ends = _shares(job)
+    return Job(
+        Widths(_letter(job, "h"), _inner(job), _letter(job, "q"), _letter(job, "k")),
+        _letter(job, "T"),
+        count,
+        "whole" if not lora else {0: "shared", 4: "cast"}.get(mode.cast, "copied"),
+        bool(job.fused or (book.switch("train.compile") and not job.traits.compiles_no_layers)),
+        layer=layer.only("layer_recomputed").bytes if again else 0,
+        checkpoint=(_checkpoints(ledger) // count or SMALL) if again else 0,
+        call=_blocks((term.key, term.size) for term in logits.during_loss_call(job)),
+        backward=_blocks((term.key, term.size) for term in logits.at_backward_start(job)),
+        matrices=matrices,
+        ends=ends,
+        weights=first.of("weights").bytes,
+        gradients=sum(term.size.bytes for term in learns.terms if term.group == "gradients" and term.key not in there),
+        states=learns.only("moments").bytes,
+        temporaries=sum(term.size.bytes for term in learns.terms if term.key.startswith("step_")),
+        flat=bool(job.sharding.zero),
+        bucket=sum(term.size.bytes for term in layer.terms if term.key.startswith("reduce_bucket") and term.key not in there),
+        sharded=_sharded(job, book, ledger, trains=not lora),
+        micro_batches=min(book.count("train.gradient_accumulation") or 1, 2),
+        rules=_rules(book),
+    )
 
 
-def _pool(step: Moment, ledger: Ledger) -> int:
-    """The most that forward and backward take beside what is there in the step as well: its blocks stay cached, and the flat tensors of a
-    step over whole partitions fit in none but the largest of them."""
-    there = {term.key for term in step.terms}
-    needs = [0]
-    for name in ("loss_call", "loss_backward", "layer_backward"):
-        if (moment := ledger.moment(name)) is None:
-            continue
-        rest = sum(term.size.bytes for term in moment.terms if term.key not in there and term.group not in ("logits", NOT_TORCH))
-        needs.append(rest + (sum(_laid(ledger)) if name == "loss_backward" else sum(_logits(moment).values())))
-    return max(needs)
+def _rules(book: FactBook) -> Rules:
+    steps, split = book.fact("alloc.roundup"), book.size("alloc.max_split_size")
+    return Rules(
+        book.switch("alloc.expandable_segments") is True,
+        parse_divisions(str(steps.value)) if steps else (),
+        split.bytes if split else 0,
+    )
 
 
-def _served(free: Sequence[int], asked: Sequence[int]) -> int:
-    """Bytes of `asked` tensors that find room in one of the free blocks each."""
-    return sum(free) - blocks.idle(free, asked, 0)
+def _letter(job: Setup, name: str) -> int:
+    value = job.values[name]
+    return round(value.mid if isinstance(value, Span) else value)
 
 
-def _flat_units(book: FactBook, moment: Moment) -> list[int]:
-    """The temporaries of a step over the flat tensors of FSDP1, one per layer and one of the root unit; none elsewhere."""
-    model, temporaries = book.shape("model.shape"), moment.only("step_foreach").bytes
-    sharded = (book.word("fsdp.sharding") or "none") in ("full_shard", "hybrid_shard", "shard_grad_op")
-    if model is None or not temporaries or not sharded or book.count("fsdp.version") != 1:
-        return []
-    layer = temporaries * (model.text_params - model.embedding_params - model.head_params) // (model.params * model.L)
-    return [layer] * model.L + [max(0, temporaries - layer * model.L)]
+def _inner(job: Setup) -> int:
+    """The MLP's width as a token sees it."""
+    experts = job.model.experts if job.model else None
+    return experts.per_token * experts.width + (experts.shared or 0) if experts else _letter(job, "f")
 
 
-def _idle(book: FactBook, moment: Moment, ledger: Ledger) -> int:
-    """Bytes of the loss's blocks that serve no gradient and no temporary of a step. ZeRO's are flat: a copy of the gradients in 16 bits and
-    one in fp32. Of a step that works tensor by tensor the large ones are the gradients and the temporaries of embedding and head, where
-    those are trained."""
-    flat = moment.only("step_flat", "step_group").bytes
-    if flat:
-        return max(0, _pool(moment, ledger) - _served(_laid(ledger), [flat // 3, flat - flat // 3]))
-    if units := _flat_units(book, moment):
-        return max(0, _pool(moment, ledger) - _served(_laid(ledger), units))
-    asked = sum(term.size.bytes for term in moment.terms if term.key in ("gradients", "step_foreach"))
-    model = book.shape("model.shape")
-    if model is None or not any(term.key == "gradients" for term in moment.terms):
-        return 0
-    matrix, large = model.V * model.h, 1 if model.tied else 2
-    if book.word("train.finetuning") == "lora":
-        large = saved_params(model, book.word("lora.modules_to_save") or "") // matrix
-    each = matrix * (4 if book.word("train.load_dtype") == "fp32" else 2)
-    return blocks.idle(_laid(ledger), [each] * large * 2, max(0, asked - 2 * large * each))
+def _shares(job: Setup) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Shares of a layer's matrices and of embedding and head in all weights."""
+    h, q, k, f = (_letter(job, name) for name in "hqkf")
+    model = job.model
+    if model and model.experts:
+        f = model.experts.count * model.experts.width
+    matrices = [h * q, h * k, h * k, q * h, h * f, h * f, f * h]
+    ends = [_letter(job, "V") * h] * (1 if model and model.tied else 2)
+    whole = sum(matrices) * _letter(job, "L") + sum(ends)
+    return tuple(each / whole for each in matrices), tuple(each / whole for each in ends)
+
+
+def _checkpoints(ledger: Ledger) -> int:
+    moment = ledger.moment("forward_end")
+    return sum(term.size.bytes for term in moment.terms if term.key.startswith("checkpoints")) if moment else 0
+
+
+def _blocks(sizes: Iterable[tuple[str, Size]]) -> tuple[tuple[str, int], ...]:
+    return tuple((key, size.bytes) for key, size in sizes if size.bytes)
+
+
+def _sharded(job: Setup, book: FactBook, ledger: Ledger, *, trains: bool) -> Sharded:
+    """What FSDP gathers; two layers' units wait at once in the ledger."""
+    if not job.sharding.scheme.startswith("fsdp"):
+        return Sharded()
+    layer = 2 * _letter(job, "P_layer")
+    units = _largest(ledger, "fsdp_units")
+    return Sharded(
+        book.count("fsdp.version") or 1,
+        units // 2 or layer,
+        _largest(ledger, "fsdp_root"),
+        _largest(ledger, "fsdp_embedding"),
+        layer if trains else 0,
+        2 if book.word("train.reduce_dtype") == "fp32" else 1,
+    )
+
+
+def _largest(ledger: Ledger, key: str) -> int:
+    return max((moment.only(key).bytes for moment in ledger.moments), default=0)

@@ -274,5 +274,5 @@ BY_DEFAULT: dict[str, dict[str, Any]] = {
     "fsdp_qlora": {"model.quant_storage": "bf16", "fsdp.version": 1, "version.transformers": "4.38.2", "lora.dropout": 0.1},
     # booster/plugin/low_level_zero_plugin.py reduce_bucket_size_in_m, overlap_communication
     "colossalai": {"zero.reduce_bucket": 12 * 2**20, "zero.overlap_comm": False},
-    "torchtitan": {"fsdp.wrap": "tok_embeddings,output", "parallel.sequence": True},
+    "torchtitan": {"fsdp.wrap": "tok_embeddings,output", "parallel.sequence": True, "alloc.expandable_segments": True},
 }

@@ -24,7 +24,7 @@ def model_of_config(data: Mapping[str, object], name: str = "config.json") -> Mo
     family = _family(text, data)
     needed = [dimension for dimension in NEEDED if dimension != "vocab_size" or family.get("kind") != "patches"]
     missing = [dimension for dimension in needed if not number(text, dimension)]
-    if other := [*_other_layers(text, family), *_unread(text, data)]:
+    if other := list(dict.fromkeys([*_other_layers(text, family), *_unread(text, data)])):
         raise user_error("config_of_other_layers", name, "pass_known_model", keys=", ".join(other[:3]))
     if missing:
         raise _missing_dimensions(missing, name)
@@ -96,10 +96,13 @@ _READ = {
 
 def _other_layers(text: Mapping[str, Any], family: Mapping[str, Any]) -> list[str]:
     """Keys of layers that nothing here counts, with a value: such a model is no stack of attention and MLPs alone."""
-    read: tuple[str, ...] = _READ["gated_attention"] if family.get("arch", {}).get("gated_attention") else ()
+    gated = family.get("arch", {}).get("gated_attention")
+    read: tuple[str, ...] = _READ["gated_attention"] if gated else ()
     read += _READ["llama4"] if str(family.get("family", "")).startswith("llama4") else ()
     read += _READ["uneven"] if number(text, "hidden_size_per_layer_input") else ()
-    return sorted(
+    kinds, counted = text.get("layer_types"), (*ATTENTION_LAYERS, *(("linear_attention",) if gated else ()))
+    strange = ["layer_types"] if isinstance(kinds, list) and any(str(kind) not in counted for kind in kinds) else []
+    return strange + sorted(
         key
         for key, value in text.items()
         if value and any(part in key for part in OTHER_LAYERS) and not any(key.startswith(part) for part in read)
@@ -115,10 +118,8 @@ def _unread(text: Mapping[str, Any], data: Mapping[str, Any]) -> list[str]:
     inner, outer = str(text.get("model_type", "")), str(data.get("model_type", ""))
     if {inner, inner.removesuffix("_text"), outer} & set(table):
         return []
-    kinds = text.get("layer_types")
-    strange = ["layer_types"] if isinstance(kinds, list) and any(str(kind) not in ATTENTION_LAYERS for kind in kinds) else []
     alone = any(word in str(text.get("hidden_act")) for word in ("relu", "xielu")) and "rms_norm_eps" in text
-    strange += ["hidden_act"] if alone else []  # with a gate or without: families differ
+    strange = ["hidden_act"] if alone else []  # with a gate or without: families differ
     counted = (int, float, list, str, bool)
     return strange + sorted(
         key

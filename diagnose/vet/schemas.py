@@ -1331,6 +1331,7 @@ class LossWhen(Row):
     plain_loss: bool = False
     whole_rows: bool = False
     in_fp32: bool = False
+    divided: bool = False
     in_16_bits: bool = False
     fp32: bool = False
 
@@ -1454,18 +1455,12 @@ class AdapterKind(Row):
     rankless: bool = False
 
 
-class Kept(Row):
-    least: int
-    share: list[float]
-
-
 class Outside(Row):
     context: dict[str, list[int]]
     modules: list[int]
     eager: list[int]
     nccl: list[int]
     process: list[int]
-    kept: Kept
     graphs: int
     asleep: list[int]
 

@@ -252,6 +252,8 @@ OTHER = {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 3
         ("never_heard_of", {"linear_num_value_heads": 32}),
         ("lfm2", {"conv_L_cache": 3, "block_multiple_of": 256}),
         ("never_heard_of", {"layer_types": ["conv", "full_attention"]}),
+        ("llama", {"layer_types": ["conv", "full_attention"]}),
+        ("qwen3", {"layer_types": ["linear_attention", "full_attention"]}),
         ("never_heard_of", {"keep_window_size": 2048}),
         ("never_heard_of", {"vision_config": {"hidden_size": 4096, "num_hidden_layers": 24}}),
         ("gemma4_text", {"global_head_dim": 512, "attention_k_eq_v": True}),
@@ -346,6 +348,37 @@ def test_the_fused_loss_of_megatron_copies_the_softmax_in_backward() -> None:
     logits = [term for term in moment(book(MOE), "loss_backward").terms if term.group == "logits"]
     assert sum(term.size.bytes for term in logits) == 10 * 4096 * (151936 // 4)
     assert sum(term.size.low for term in logits) == 6 * 4096 * (151936 // 4)
+
+
+def test_preference_losses_on_megatron_are_its_cross_entropy() -> None:
+    """ms-swift: both models return the loss of every token, the reference model first, whose logits are gone."""
+    said = book(MOE, train__stage="dpo")
+    logits = [term for term in moment(said, "loss_backward").terms if term.group == "logits"]
+    assert sum(term.size.bytes for term in logits) == 2 * 10 * 4096 * (151936 // 4)
+    assert ledgers(said)[0].moment("reference_forward") is None
+
+
+def test_buffers_of_megatron_are_filled_beside_the_weights() -> None:
+    """What learns is there twice, with the gradients: the most where states are on the host."""
+    said = book(MOE, zero__offload_optimizer="cpu")
+    loading, start = moment(said, "load"), moment(said, "init")
+    weights = start.of("weights").bytes
+    assert loading.only("load_buffers").bytes == weights
+    assert loading.total.bytes == start.total.bytes + weights
+    assert not moment(book(MOE, train__finetuning="lora", parallel__expert=1), "load").only("load_buffers").bytes > weights / 10
+
+
+def test_the_head_reads_the_tokens_of_all_ranks() -> None:
+    for name in ("loss_call", "loss_backward"):
+        assert moment(book(MOE), name).only("sequence_gathered").bytes == 2 * 2048 * 4096
+
+
+def test_torchtitan_divides_the_vocabulary_with_tensors_of_its_own() -> None:
+    """torch's loss_parallel: four fp32 tensors of the logits in backward, and no kernel that spares them."""
+    fields = JOB | {"train.framework": "torchtitan", "train.finetuning": "full", "parallel.world": 8, "fsdp.sharding": "full_shard"}
+    made = [moment(book(fields, parallel__tensor=degree), "loss_backward").of("logits").bytes for degree in (1, 2)]
+    tokens = 4096 * 128256
+    assert made[1] == 16 * tokens // 2 and made[1] > made[0] // 2
 
 
 def test_adapters_of_megatron_have_fp32_gradients() -> None:

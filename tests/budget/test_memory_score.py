@@ -402,11 +402,13 @@ def test_varying_lengths_leave_blocks_of_logits_behind() -> None:
 
 
 def test_16_bit_logits_keep_a_block_of_their_own() -> None:
-    """With one length: 2 bytes per logit stay reserved that fp32 logits do not fit in. (Layers that are not computed again leave none.)"""
-    fields = {"train__max_seq_len": 4096, "train__packing": True, "train__gradient_checkpointing": "none", "software": FILLS}
-    reserved, allocated = (predict(row(**fields, compare=counter)) for counter in ("reserved", "allocated"))
-    assert allocated.peak_moment == "loss_backward"
-    assert reserved.bytes - 1.031 * allocated.bytes == pytest.approx(1.03 * 2 * 4096 * 151936, rel=0.05)
+    """With one length: 2 bytes per logit stay reserved that fp32 logits do not fit in, and less than 2 more of all else."""
+    fields = {"train__max_seq_len": 4096, "train__packing": True, "software": FILLS}
+    for word in ("full", "none"):
+        made = [predict(row(**fields, compare=counter, train__gradient_checkpointing=word)) for counter in ("reserved", "allocated")]
+        assert made[1].peak_moment == "loss_backward"
+        assert 2 * 4096 * 151936 < made[0].bytes - made[1].bytes < 4 * 4096 * 151936
+        assert made[0].low >= made[1].low
 
 
 def test_what_was_in_use_before_refuses_no_row() -> None:
@@ -480,26 +482,19 @@ def test_a_source_shows_its_grades() -> None:
 
 
 def test_a_layer_that_is_computed_again_leaves_gaps() -> None:
-    """Reserved memory has them, what is allocated has not, and without checkpointing there is no such layer."""
+    """Reserved memory has them, what is allocated has not."""
     fields = {"train__max_seq_len": 32768, "train__loss_kernel": "liger", "train__packing": True, "software": FILLS}
     made = {word: predict(row(**fields, compare="reserved", train__gradient_checkpointing=word)) for word in ("full", "none")}
     bare = {word: predict(row(**fields, train__gradient_checkpointing=word)) for word in ("full", "none")}
     assert made["full"].peak_moment == "layer_backward"
-    assert made["full"].bytes / bare["full"].bytes > made["none"].bytes / bare["none"].bytes == pytest.approx(1.03, abs=0.001)
+    assert made["full"].bytes / bare["full"].bytes > made["none"].bytes / bare["none"].bytes > 1
 
 
-def test_a_layer_that_is_computed_again_waits_beside_whole_logits() -> None:
-    """In segments that no logits fit in, as large as most of the layer; beside them lie 16-bit logits that serve no fp32 ones."""
-    fields = {"train__max_seq_len": 4096, "train__packing": True, "software": FILLS}
-    left = {}
-    for word in ("full", "none"):
-        reserved, allocated = (
-            predict(row(**fields, compare=counter, train__gradient_checkpointing=word)) for counter in ("reserved", "allocated")
-        )
-        assert allocated.peak_moment == "loss_backward"
-        left[word] = reserved.bytes - 1.03 * allocated.bytes
-    layer = 4096 * (8 * 4864 + 20 * 896)  # bytes: four widths of the MLP, ten of the stream, in 16 bits
-    assert 0.5 * layer < left["full"] - left["none"] < 2.5 * layer
+def test_expandable_segments_keep_the_hole_of_16_bit_logits() -> None:
+    """It lies between blocks in use."""
+    fields = {"train__max_seq_len": 4096, "train__packing": True, "software": FILLS, "alloc__expandable_segments": True}
+    reserved, allocated = (predict(row(**fields, compare=counter)) for counter in ("reserved", "allocated"))
+    assert not reserved.refused and reserved.bytes - allocated.bytes > 2 * 4096 * 151936
 
 
 def test_the_flat_copies_of_zero_find_no_block_of_the_loss() -> None:
@@ -507,7 +502,7 @@ def test_the_flat_copies_of_zero_find_no_block_of_the_loss() -> None:
     fields = {"model_id": "Qwen/Qwen2.5-7B", "zero__stage": 2, "train__packing": True, "software": FILLS, "fact_engine": "deepspeed"}
     short, long = (predict(row(**fields, compare="reserved", train__max_seq_len=length)) for length in (256, 1024))
     assert short.peak_moment == long.peak_moment == "optimizer_step"
-    assert long.bytes - short.bytes > 6 * 768 * 152064
+    assert long.bytes - short.bytes > 4 * 768 * 152064
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from collected import for_each
 
 from diagnose import catalogue
@@ -82,6 +84,20 @@ def test_a_model_that_is_not_in_the_catalogue_is_no_unknown_model() -> None:
     (ledger, *_) = diagnosis.ledgers
     weights = next(term.size for moment in ledger.moments for term in moment.terms if term.key == "weights_whole")
     assert weights.low < weights.bytes < weights.high and not ledger.complete and "model.shape" in ledger.unknown
+
+
+def test_a_family_that_nobody_knows_is_told() -> None:
+    dimensions = {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32, "vocab_size": 65536}
+    told = [
+        [
+            notice.message
+            for notice in check([CONFIG], model=json.dumps({"model_type": name, **dimensions})).notices
+            if notice.code == "model.family"
+        ]
+        for name in ("zorblax", "llama", "gemma3_text")
+    ]
+    assert [len(messages) for messages in told] == [1, 0, 0]
+    assert "zorblax" in told[0][0].en and "zorblax" in told[0][0].zh
 
 
 def test_a_size_that_only_a_name_tells_is_not_estimated_from_where_the_log_does_not_bear_it_out() -> None:

@@ -82,7 +82,7 @@ def _parse_loss(entry: dict[str, Any]) -> Loss:
 class LossQuery(NamedTuple):
     """What decides which loss a job has: its framework with those that it extends, nearest first, each with its release (`lineage`), stage,
     model family, release of transformers; `converted`: accelerate hands the trainer fp32 logits; `autocast`: the forward runs under it;
-    `double`: all is computed in fp32."""
+    `double`: all is computed in fp32; `divided`: every rank has the logits of a part of the vocabulary."""
 
     lineage: tuple[tuple[str, Version | None], ...]
     stage: str
@@ -91,6 +91,7 @@ class LossQuery(NamedTuple):
     converted: Truth = False
     autocast: Truth = None
     double: Truth = None
+    divided: Truth = False
 
 
 @lru_cache(maxsize=256)
@@ -118,6 +119,7 @@ def _conditions(job: LossQuery) -> dict[str, Truth]:
         "plain_loss": plain,
         "whole_rows": job.family in losses()["whole_rows"],
         "in_fp32": job.double,
+        "divided": job.divided,
         "in_16_bits": False if plain is False else all_of([plain, not_(job.autocast)]),
         "own_loss": own,
         "fp32": any_of([upcast, job.converted]),

@@ -1,4 +1,4 @@
-"""What a training process takes of a card beside torch's allocated bytes: CUDA context, communicators, the allocator's slack."""
+"""What a training process takes of a card beside torch's allocated bytes: CUDA context, communicators."""
 
 from __future__ import annotations
 
@@ -46,14 +46,3 @@ def communicators(cards: int, groups: int = 1) -> Size:
 def count_groups(tensor: int, pipeline: int, context: int, expert: int, ranks: int | None) -> int:
     """Kinds of communicator groups that a rank belongs to, at least 1."""
     return max(1, sum(degree > 1 for degree in (tensor, pipeline, context, expert, ranks or 1)))
-
-
-def allocator_slack(allocated: Size, *, expandable: bool = False) -> Size:
-    """What the allocator keeps above the allocated peak where all micro batches have one shape: at least a few blocks that are not full, at
-    most a share of the peak; of `expandable` segments, in which free blocks are neighbours, those few alone. Not fragmentation."""
-    figures = table()["outside"]["kept"]
-    low, high = (0, 0) if expandable else figures["share"]
-    least = figures["least"] * MIB
-    return Size.between(
-        round(low * allocated.low), max(least, round(high * allocated.high)), max(least, round((low + high) / 2 * allocated.bytes))
-    )

@@ -186,6 +186,7 @@ def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shard
             converted=bool(named_for(losses()["outputs_in_fp32"], framework)) and _runs_autocast(book, shards),
             autocast=_runs_autocast(book, shards),
             double=None if word is None else word == "fp32",
+            divided=shards.tensor > 1,
         )
     )
 

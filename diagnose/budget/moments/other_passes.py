@@ -45,6 +45,9 @@ def loading(job: Setup) -> list[Term]:
         )
     elif any(term.key == "weights_quantized" for term in resident) and job.knows("h", "f"):
         resident.append(job.term("load_tensor", "weights", "2*h*f", source="the tensor that is being quantised"))
+    elif job.traits.main_weights and job.sharding.scheme == "zero1" and job.role.trained and job.knows("Pt"):
+        source = "Megatron core/distributed/param_and_grad_buffer.py: what learns is copied into buffers beside those of the gradients"
+        resident += [job.term("load_buffers", "weights", "2*Pt", source=source), *training_states.gradients(job, resident=True)]
     return resident
 
 

@@ -35,7 +35,7 @@ def training_moments(job: Setup) -> list[Moment]:
     stem = activations.stem(job)
     saved = [*compiled_layers(job, activations.stored_activations), *stem]
     forward = [*live, *vision_terms, *saved]
-    moving = comm_buffers.exchanged_tokens(job)
+    moving, head_input = comm_buffers.exchanged_tokens(job), comm_buffers.gathered_sequence(job)
     first_stage = with_micro_batches_in_flight(job)
     waiting = (
         forward if first_stage is job else [*live, *vision_terms, *compiled_layers(first_stage, activations.stored_activations), *stem]
@@ -50,10 +50,10 @@ def training_moments(job: Setup) -> list[Moment]:
         Moment("load", (*other_passes.loading(job),)),
         Moment("init", tuple(other_passes.resident(job, moments=False))),
         Moment("forward_end", tuple(max(returns, tower, key=_bytes))),  # the tower works before the decoder keeps anything
-        Moment("loss_call", (*forward, *copies, *activations.dequantized_head(job), *logits.during_loss_call(job))),
+        Moment("loss_call", (*forward, *copies, *head_input, *activations.dequantized_head(job), *logits.during_loss_call(job))),
         Moment(
             "loss_backward",
-            (*forward, *activations.dequantized_head(job), *logits.at_backward_start(job), *comm_buffers.backward_bucket(job)),
+            (*forward, *head_input, *activations.dequantized_head(job), *logits.at_backward_start(job), *comm_buffers.backward_bucket(job)),
         ),
         Moment("layer_backward", tuple(layer_backward(job, live, waiting))),
         Moment("optimizer_step", tuple(optimizer_step(job, resident))),

@@ -200,17 +200,21 @@ def _reduction_width(job: Setup) -> tuple[int, int]:
 
 def exchanged_tokens(job: Setup) -> list[Term]:
     """What ranks that share a sequence exchange in attention. A ring has the neighbour's keys and values twice, 8*k*T bytes; an exchange of
-    heads (Ulysses) queries, keys, values and outputs as sent and as received, up to 2*(4*q + 4*k)*T. Sequence parallel ranks gather a
-    layer's whole input, 2*h*T_l."""
+    heads (Ulysses) queries, keys, values and outputs as sent and as received, up to 2*(4*q + 4*k)*T."""
     terms: list[Term] = []
     if job.sharding.context > 1 and job.knows("q", "k", "T"):
         source = "ring attention: the neighbour's keys and values; DeepSpeed sequence/layer.py: all-to-all"
         terms.append(job.term("exchanged", "comm_buffers", "8*k*T", high="2*(4*q + 4*k)*T", source=source))
-    if job.knows("T_l", "h"):
-        terms.append(
-            job.term("sequence_gathered", "comm_buffers", "2*h*T_l", source="Megatron core/tensor_parallel/layers.py: gathered input")
-        )
-    return terms
+    return [*terms, *gathered_sequence(job)]
+
+
+def gathered_sequence(job: Setup) -> list[Term]:
+    """The whole input of a layer that sequence parallel ranks gather, 2*h*T_l: one at a time in Megatron's buffer, which stays; while the
+    loss is computed that of the head."""
+    if not job.knows("T_l", "h"):
+        return []
+    source = "Megatron core/tensor_parallel/layers.py: all_gather_buffer; torch tensor/parallel/style.py ColwiseParallel: saved by the head"
+    return [job.term("sequence_gathered", "comm_buffers", "2*h*T_l", source=source)]
 
 
 def backward_units(job: Setup) -> list[Term]:
