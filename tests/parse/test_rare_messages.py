@@ -33,7 +33,7 @@ MESSAGES = {
     "CUDA error: Out of memory in cuMemAlloc_v2(&device_pointer, size) (device_impl.cpp:701)": "cuda_driver",
     "System is out of GPU memory": "cuda_driver",
     "Error: System is out of GPU and shared host memory": "cuda_driver",
-    "MemoryError: std::bad_alloc: CUDA error at: ../rmm/mr/device/cuda_memory_resource.hpp:68: cudaErrorMemoryAllocation out of memory": "other",
+    "MemoryError: std::bad_alloc: CUDA error at: ../rmm/device/cuda.hpp:68: cudaErrorMemoryAllocation out of memory": "other",
     "EnforceNotMet: Cannot malloc 7604.85 MB GPU memory. Please shrink FLAGS_fraction_of_gpu_memory_to_use": "paddle",
     "RuntimeError: Malloc for kernel output failed, Memory isn't enough, node:Default/Cast-op446": "mindspore",
     "[minddata/dataset/util/arena.cc:250] Init] cudaHostAlloc failed, ret[2], out of memory": "pinned_host",
