@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import resource
 import shlex
+import signal
 import sys
 import time
 import traceback
@@ -115,10 +116,10 @@ class Result(NamedTuple):
 
 
 def work(numbers: list[int], results: multiprocessing.Queue[Result]) -> None:
-    """Run some cases; a process that dies has said which one it was at."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CASES_PER_PROCESS * 5, CASES_PER_PROCESS * 5))
+    """Run some cases; a process that dies has said which one it was at. One that uses ten times the limit is ended by SIGXCPU."""
     for number in numbers:
         case = make(number)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + 10 * MAX_SECONDS) + 1, resource.RLIM_INFINITY))
         results.put(Result(number, case.carrier, "begun"))
         start = time.process_time()
         fault = run_case(case)
@@ -130,7 +131,7 @@ def work(numbers: list[int], results: multiprocessing.Queue[Result]) -> None:
 
 
 def campaign(seconds: float, processes: int, start: int) -> Iterator[Result]:
-    """The result of each case until the time is over. A case that hangs for ten times the limit is a fault."""
+    """The result of each case until the time is over. A case that waits for a hundred times the limit is a fault, too."""
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     end, following = time.monotonic() + seconds, start
     running: list[tuple[multiprocessing.process.BaseProcess, multiprocessing.Queue[Result], list[tuple[int, str, float]]]] = []
@@ -154,8 +155,9 @@ def campaign(seconds: float, processes: int, start: int) -> Iterator[Result]:
                     else:
                         begun.clear()
                         yield result
-                if begun and (not alive or time.monotonic() - begun[0][2] > 20 * MAX_SECONDS):
-                    yield Result(*begun[0][:2], "it hangs" if alive else f"the process died ({process.exitcode})")
+                if begun and (not alive or time.monotonic() - begun[0][2] > 100 * MAX_SECONDS):
+                    hangs = alive or process.exitcode == -signal.SIGXCPU
+                    yield Result(*begun[0][:2], "it hangs" if hangs else f"the process died ({process.exitcode})")
                     alive = False
                 if not alive:
                     process.kill()
