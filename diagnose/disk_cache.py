@@ -12,16 +12,16 @@ from zlib import crc32
 from diagnose.version import __version__
 
 
-def recall(name: str, build: Callable[[], bytes], files: Iterable[Path | str], shipped: Path) -> bytes:
-    """The bytes that `build` makes of `files`: from the wheel (folder `shipped`), else from the cache if neither the files nor the code
-    changed since, else built now and cached. Without a safe folder for the cache it is built each time."""
+def recall(name: str, build: Callable[[], bytes], marks: Iterable[str], shipped: Path) -> bytes:
+    """The bytes that `build` makes of the files with these marks: from the wheel (folder `shipped`), else from the cache if neither the
+    files nor the code changed since, else built now and cached. Without a safe folder for the cache it is built each time."""
     kept = _read(f"{shipped}/{name}")
     if kept is not None:
         return kept.partition(b"\n")[2]
     folder = private_folder()
     if folder is None:
         return build()
-    key = _fingerprint(files)
+    key = "|".join([_CODE, *marks]).replace("\n", "?").encode(errors="replace")
     path = f"{folder}/{crc32(bytes(shipped)):08x}.{name}"  # a file per checkout
     header, _, body = (_read(path) or b"").partition(b"\n")
     if header == _header(key, body):
@@ -41,7 +41,7 @@ def _read(path: str) -> bytes | None:
 
 
 def _header(key: bytes, body: bytes) -> bytes:
-    """First line of a cached file: the fingerprint of its sources, and a checksum that detects a half-written file."""
+    """First line of a cached file: the marks of its sources, and a checksum that detects a half-written file."""
     return key + b"|%08x" % crc32(body)
 
 
@@ -77,13 +77,10 @@ def own_folder(root: Path, *names: str) -> Path | None:
     return folder
 
 
-def _fingerprint(files: Iterable[Path | str]) -> bytes:
-    """One line that changes when a file is added, removed, touched or resized, or when the code changes."""
-    marks = [_CODE]
-    for file in files:
-        status = os.stat(file)  # noqa: PTH116 - most are texts
-        marks.append(f"{file}:{status.st_mtime_ns}:{status.st_size}")
-    return "|".join(marks).replace("\n", "?").encode(errors="replace")
+def mark(file: Path | str) -> str:
+    """A text that changes when a file is touched or resized."""
+    status = os.stat(file)  # noqa: PTH116 - most are texts
+    return f"{file}:{status.st_mtime_ns}:{status.st_size}"
 
 
 def _code_mark() -> str:

@@ -143,6 +143,10 @@ def require_declared(name: str) -> Declared:
     return entry
 
 
+#: Characters of the longest path, name or list that a config or an option may give, and of one that a message quotes.
+MAX_TEXT, _QUOTED = 4096, 80
+
+
 def typed(name: str, text: str) -> Value:
     """Parse the value of a fact by its declared kind; "unknown" is None.
 
@@ -155,7 +159,12 @@ def typed(name: str, text: str) -> Value:
     try:
         return _READ[entry.kind](text)
     except (ValueError, OverflowError) as error:
-        raise user_error("wrong_kind", hint=f"kind_{entry.kind}", name=name, kind=entry.kind, text=repr(text)) from error
+        raise user_error("wrong_kind", hint=f"kind_{entry.kind}", name=name, kind=entry.kind, text=quoted(text)) from error
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, cut off where a message about it would be all text."""
+    return repr(text if len(text) <= _QUOTED else f"{text[:_QUOTED]}...")
 
 
 def _size(text: str) -> Size:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,30 +71,32 @@ def parser(name: str) -> Parser:
 
 def kept(name: str, build: Callable[[], object], *folders: str) -> Any:
     """The JSON value that `make` builds from these folders or files of rules/, cached on disk while they are unchanged."""
-    return _kept(name, build, _files(folders))
+    return _kept(name, build, [file for folder in folders for file in _files(folder)])
 
 
 def _kept(name: str, build_value: Callable[[], object], files: list[str]) -> Any:
     def build_json() -> bytes:
         return json.dumps(build_value(), ensure_ascii=False, separators=(",", ":")).encode()
 
-    return json.loads(disk_cache.recall(f"{name}.json", build_json, files, home() / "compiled"))
+    return json.loads(disk_cache.recall(f"{name}.json", build_json, map(_mark, files), home() / "compiled"))
+
+
+#: Several tables and indexes are made of the same files: a process looks at each once.
+_mark = cache(disk_cache.mark)
 
 
 def _read_table(name: str) -> object:
     path = home() / "rules" / f"{name}.yaml"
     if path.is_file():
         return read_yaml(path, as_text=name in AS_TEXT)
-    return {file.stem: read_yaml(file, as_text=name in AS_TEXT) for file in map(Path, _files([name]))}
+    return {file.stem: read_yaml(file, as_text=name in AS_TEXT) for file in map(Path, _files(name))}
 
 
-def _files(folders: Iterable[str]) -> list[str]:
-    """The YAML files of folders of rules/, sorted. (Texts, since each start examines them all and creating Paths takes as long.)"""
-    paths: list[str] = []
-    for folder in folders:
-        path = f"{home()}/rules/{folder}"
-        if os.path.isdir(path):  # noqa: PTH112
-            paths += [f"{path}/{name}" for name in sorted(os.listdir(path)) if name.endswith(".yaml")]  # noqa: PTH208
-        else:
-            paths.append(f"{path}.yaml")
-    return paths
+@cache
+def _files(folder: str) -> list[str]:
+    """The YAML files of a folder of rules/, sorted, or that of a table. (Texts, since each start examines them all and creating Paths takes
+    as long.)"""
+    path = f"{home()}/rules/{folder}"
+    if not os.path.isdir(path):  # noqa: PTH112
+        return [f"{path}.yaml"]
+    return [f"{path}/{name}" for name in sorted(os.listdir(path)) if name.endswith(".yaml")]  # noqa: PTH208

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from diagnose import catalogue
-from diagnose.adapters.documents.framework_of_command import StartedProgram, identify_programs
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
-from diagnose.adapters.job import command_layers, config_layers, named_files
+from diagnose.adapters.job import config_layers, named_files
 from diagnose.adapters.job.framework_inference import infer_frameworks, with_script_frameworks
 from diagnose.adapters.job.guessed_settings import guess_settings
 from diagnose.adapters.job.job_start import (
@@ -43,6 +43,9 @@ from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.phrases import phrase
 from diagnose.release_spans import ReleaseSpan
+
+if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
 
 __all__ = ["read"]
 
@@ -79,8 +82,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook, *, w
         [
             *dumps,
             *_file_parts(documents),
-            *(part for start in programs for part in command_layers.command_parts(start)),
-            *_environment_parts(programs),
+            *(_command_parts(programs) if programs else ()),
         ]
     )
     parts = apply_script_options(_resolve_references(parts), programs)
@@ -180,7 +182,9 @@ def _dumped_parts(
 
 
 def _echoed_programs(text: str, witness: Witness, hint: str | None) -> list[StartedProgram]:
-    from diagnose.adapters.launch.launch_command import launches  # the reader of shell is loaded only for commands
+    # here and below: what reads commands is loaded only for them
+    from diagnose.adapters.documents.framework_of_command import identify_programs
+    from diagnose.adapters.launch.launch_command import launches
 
     try:
         return identify_programs(launches(text), text, "command line", "command", hint, "log", witness)
@@ -190,6 +194,8 @@ def _echoed_programs(text: str, witness: Witness, hint: str | None) -> list[Star
 
 def _script_programs(document: OpenDocument, hint: str | None) -> list[StartedProgram]:
     framework = document.kind if document.kind in framework_tables.names() and document.kind != "shell" else None
+    from diagnose.adapters.documents.framework_of_command import identify_programs
+
     programs = identify_programs(document.launches, document.text, document.source.name, "shell", hint)
     if framework:
         programs = [
@@ -205,10 +211,14 @@ def _file_parts(documents: Iterable[OpenDocument]) -> list[Part]:
     return [part for document in documents for part in config_layers.document_parts(document)]
 
 
-def _environment_parts(programs: Sequence[StartedProgram]) -> list[Part]:
-    """The environments of the trainers; a server's own does not apply to them, and counts where nothing else is started."""
+def _command_parts(programs: Sequence[StartedProgram]) -> list[Part]:
+    """The options of the programs, and the environments of the trainers: a server's own does not apply to them, and counts where nothing
+    else is started."""
+    from diagnose.adapters.job import command_layers
+
+    options = [part for start in programs for part in command_layers.command_parts(start)]
     own = [start for start in programs if start.trains] or [start for start in programs if not start.is_server] or programs
-    return [part for start in own if (part := command_layers.environment_part(start)) is not None]
+    return [*options, *(part for start in own if (part := command_layers.environment_part(start)) is not None)]
 
 
 def _framework_facts(parts: Iterable[Part], documents: Sequence[OpenDocument]) -> list[Fact]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,7 @@ def compile_rule(raw: Raw) -> dict[str, Any]:
     """The rule as JSON can hold it, its conditions parsed, so that speaking needs no grammar. Raises UserError."""
     rule = rule_of(raw)
     compiled = {key: raw[key] for key in _SPOKEN if key in raw}
-    compiled["when"] = {name: [to_data(line) for line in getattr(rule, name)] for name in ("all", "any", "none")}
+    compiled["when"] = {name: [to_data(line) for line in lines] for name in ("all", "any", "none") if (lines := getattr(rule, name))}
     if rule.accounts_for is not None:
         compiled["accounts_for"] = to_data(rule.accounts_for)
     return compiled
@@ -95,7 +96,10 @@ def _text(entry: Mapping[str, str]) -> Text:
 
 
 def _lines(entries: Sequence[Any]) -> tuple[Comparison, ...]:
-    return tuple(parse(entry) if isinstance(entry, str) else comparison_of(entry) for entry in entries)
+    """Conditions as a file writes them, as `compile_rule` does, or as they are."""
+    return tuple(
+        parse(entry) if isinstance(entry, str) else entry if isinstance(entry, Comparison) else comparison_of(entry) for entry in entries
+    )
 
 
 def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Rule], list[Text]]:
@@ -118,11 +122,18 @@ def rules(folders: Sequence[Path] = (), *, trial: bool = False) -> tuple[list[Ru
 @cache
 def _shipped() -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     held = rule_files.kept("judge.rules", _compiled, "causes", "versions")
-    return tuple(rule_of(compiled, ours=True) for compiled in held["rules"]), tuple(held["faults"])
+    lines = [comparison_of(line) for line in held["lines"]]
+    return tuple(rule_of(_restored(compiled, lines), ours=True) for compiled in held["rules"]), tuple(held["faults"])
+
+
+def _restored(compiled: Raw, lines: Sequence[Comparison]) -> Raw:
+    """A kept rule with its conditions for their numbers."""
+    when = {name: [lines[number] for number in numbers] for name, numbers in compiled["when"].items()}
+    return {**compiled, "when": when}
 
 
 def _compiled() -> dict[str, list[Any]]:
-    """Our own rules with their conditions parsed, and what is wrong with the others."""
+    """Our own rules with their conditions parsed, each condition once (`lines`), and what is wrong with the others."""
     from diagnose.decide.known_bad_releases import rules_of
 
     good: list[dict[str, Any]] = []
@@ -132,7 +143,12 @@ def _compiled() -> dict[str, list[Any]]:
             good.append(compile_rule(raw))
         except UserError as error:
             bad.append(str(error))
-    return {"rules": good, "faults": bad}
+    numbers: dict[str, int] = {}
+    for compiled in good:
+        compiled["when"] = {
+            name: [numbers.setdefault(json.dumps(line), len(numbers)) for line in lines] for name, lines in compiled["when"].items()
+        }
+    return {"rules": good, "lines": list(map(json.loads, numbers)), "faults": bad}
 
 
 def documents(folder: Path, room: str = "causes") -> Iterator[tuple[str, Raw]]:

@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeAlias, TypeVar
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.errors import UserError, user_error
-from diagnose.facts import Fact, Notice, Value, Witness, typed
+from diagnose.facts import MAX_TEXT, Fact, Notice, Value, Witness, quoted, require_declared, typed
 from diagnose.phrases import Text
 from diagnose.scan.source import Source
 
@@ -45,10 +45,15 @@ def options(model: str | Path | None, gpu: str | None, gpus: int | None, values:
 
 
 def parse_setting(name: str, text: str) -> Value:
-    """Parse the value of `--set name=text`. Raises UserError for a value of the wrong kind or below zero."""
-    value = typed(name, text)
+    """Parse the value of `--set name=text`. Raises UserError for a value of the wrong kind, a word that the fact cannot be, a text too
+    long for one, and a number below zero."""
+    if len(text) > MAX_TEXT:
+        raise user_error("too_long", name=name, most=MAX_TEXT)
+    words, value = require_declared(name).words, typed(name, text)
+    if words and isinstance(value, str) and value not in words:
+        raise user_error("wrong_word", hint="known_words", name=name, words=", ".join(words), text=quoted(text))
     if isinstance(value, (int, float)) and value < 0:
-        raise user_error("negative", name=name, text=repr(text))
+        raise user_error("negative", name=name, text=quoted(text))
     return value
 
 

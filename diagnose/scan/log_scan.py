@@ -116,7 +116,7 @@ class _LogPass:
         self._counted = self._newlines = 0  # line ends before an index of the buffer
         self._line_start = 0  # offset of the line that the buffer begins in
         self._count = _line_counter(size)
-        searches_all = memory_words.is_fast() or size is None or size <= 2 * CLOSE
+        searches_all = size is None or size <= 2 * CLOSE or memory_words.is_fast()
         self.reduced = () if searches_all else memory_words.missed_by_core()
 
     # -- the pass

@@ -30,13 +30,15 @@ def anchors(core: bool = False) -> Finder:
     """Finder of the anchors, short strings near which messages are searched. `core`: only the few that the pure-Python search can
     afford."""
     table = rule_files.table("messages")
-    return _finder([(text.encode(), "") for text in table["core" if core else "anchors"]])
+    return _GrowingFinder([(text.encode(), "") for text in table["core" if core else "anchors"]])
 
 
 @cache
 def literals() -> Finder:
     """Finder of the literals of messages and landmarks; matches carry the name of their grammar."""
-    return _finder([(text.encode(), grammar) for grammar, texts in rule_files.table("messages")["messages"].items() for text in texts])
+    return _GrowingFinder(
+        [(text.encode(), grammar) for grammar, texts in rule_files.table("messages")["messages"].items() for text in texts]
+    )
 
 
 @cache
@@ -54,7 +56,7 @@ def ending_literals(grammars: frozenset[str]) -> tuple[Finder, ...]:
     """Finders of words that tell how jobs end, from these grammars, as many as are fast."""
     near = rule_files.table("messages")["near"]
     words = [(text.encode(), grammar) for grammar in sorted(grammars) for text in near.get(grammar, ())]
-    return tuple(_finder(words[start : start + FEW]) for start in range(0, len(words), FEW))
+    return tuple(_GrowingFinder(words[start : start + FEW]) for start in range(0, len(words), FEW))
 
 
 @cache
@@ -100,12 +102,25 @@ def _neighbourhoods(matches: Iterable[Match], reach: int, size: int) -> Iterator
         yield start, stop
 
 
-def _finder(texts: list[tuple[bytes, str]]) -> Finder:
-    if not is_fast():
-        return SequentialFinder(texts)
-    from ahocorasick_rs import BytesAhoCorasick
+#: Bytes that are searched for literals one by one before their automaton is built: a short log takes less than to load and to build it.
+SHORT = 16 << 10
 
-    return AutomatonFinder(texts, BytesAhoCorasick)
+
+class _GrowingFinder:
+    """Searches for the literals one by one, and for all at once when enough was searched, where the extra for that is installed."""
+
+    def __init__(self, literals: list[tuple[bytes, str]]) -> None:
+        self._literals, self._searched = literals, 0
+        self._finder: Finder = SequentialFinder(literals)
+        self.longest = self._finder.longest
+
+    def find(self, buffer: memoryview) -> Iterable[Match]:
+        before, self._searched = self._searched, self._searched + len(buffer)
+        if before <= SHORT < self._searched and is_fast():
+            from ahocorasick_rs import BytesAhoCorasick
+
+            self._finder = AutomatonFinder(self._literals, BytesAhoCorasick)
+        return self._finder.find(buffer)
 
 
 class AutomatonFinder:

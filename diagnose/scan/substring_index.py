@@ -72,7 +72,7 @@ class SubstringIndex:
     def among(self, words: AbstractSet[bytes]) -> set[bytes]:
         """The subset of these words that the text contains."""
         if not words <= self._searched:
-            if memory_words.is_fast() and len(words) * len(self._raw) >= BULK:
+            if len(words) * len(self._raw) >= BULK and memory_words.is_fast():
                 _VOCABULARY.words.update(dict.fromkeys(words))
                 _VOCABULARY.build()
                 self._search_indexed()

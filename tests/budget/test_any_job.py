@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from books import book
+from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sweep import examples
@@ -23,6 +25,12 @@ KNOBS: dict[str, dict[str, Any]] = {
     name: entry for name, entry in rule_files.table("knobs").items() if entry["kind"] in ("word", "switch", "count", "ratio")
 }
 ANY = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def choices(knob: str) -> list[str]:
+    """What a knob may be turned to."""
+    plain = {"switch": ["enabled", "disabled"], "count": ["0", "1", "2", "7", "1000000000"], "ratio": ["0.5"]}
+    return [str(word) for word in plain.get(KNOBS[knob]["kind"], KNOBS[knob].get("words", []))]
 
 
 @st.composite
@@ -162,10 +170,7 @@ def test_any_knob_there_and_back(knobs: dict[str, Any], data: st.DataObject) -> 
     facts = book(knobs)
     before = ledgers(facts)
     name = data.draw(st.sampled_from(sorted(KNOBS)))
-    entry = KNOBS[name]
-    plain = {"switch": ["enabled", "disabled"], "count": ["0", "1", "2", "7", "1000000000"], "ratio": ["0.5"]}
-    choices = [str(word) for word in plain.get(entry["kind"], entry.get("words", []))]
-    turned = facts.changed({name: typed(name, data.draw(st.sampled_from(choices)))})
+    turned = facts.changed({name: typed(name, data.draw(st.sampled_from(choices(name))))})
     for ledger in ledgers(turned):
         for moment in ledger.moments:
             for term in moment.terms:
@@ -183,3 +188,25 @@ def test_a_moment_is_the_sum_of_its_terms(knobs: dict[str, Any]) -> None:
         for moment in (*ledger.moments, *ledger.host.moments):
             for end in ("low", "bytes", "high"):
                 assert getattr(moment.total, end) == sum(getattr(term.size, end) for term in moment.terms)
+
+
+LORA = {"train.finetuning": "lora", "fsdp.version": 1, "fsdp.sharding": "full_shard", "train.gradient_checkpointing": "enabled"}
+
+
+@for_each(
+    "knobs",
+    [
+        pytest.param(LORA | {"train.max_seq_len": 512, "train.micro_batch_size": 1}, id="tokens of a model that nobody named"),
+        pytest.param(
+            {
+                "model": "openai/whisper-large-v3",
+                "train.finetuning": "llama_adapter",
+                "model.spread": "enabled",
+                "train.micro_batch_size": 1,
+            },
+            id="adapters in some layers of a model with an encoder",
+        ),
+    ],
+)
+def test_no_term_reads_what_is_not_known(knobs: dict[str, Any]) -> None:
+    ledgers(book(knobs))

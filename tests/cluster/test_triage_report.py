@@ -17,7 +17,7 @@ from clusters import THOUSANDS, USERS, Held, cluster, kept, report_of_thousands
 from collected import for_each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sweep import examples
+from sweep import SWEEP
 from syrupy.assertion import SnapshotAssertion
 
 from diagnose.cluster.report import page_files, report_html, report_words
@@ -58,15 +58,15 @@ def test_markdown(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> No
     assert report.markdown(found, lang) == snapshot
 
 
-@pytest.mark.parametrize("by", BY)
-@pytest.mark.parametrize("lang", LANGS)
-def test_every_way_of_grouping_can_be_told(held: Held, by: str, lang: Lang, tmp_path: Path) -> None:
+@for_each("by", BY)
+def test_every_way_of_grouping_can_be_told(held: Held, by: str) -> None:
     """No placeholder is left unfilled, no line is too wide, whatever failures are grouped by."""
     told = summarize(held, by)
-    text = report.text(told, lang, View(top=30))
-    assert max(map(cells, text.splitlines())) <= 80
-    page = re.sub(r"<(script|style)>.*?</\1>", "", report.html(held, told, lang, redact=False), flags=re.DOTALL)
-    for written in (text, report.markdown(told), page):
+    texts = [report.text(told, lang, View(top=30)) for lang in LANGS]
+    assert max(cells(line) for text in texts for line in text.splitlines()) <= 80
+    html = (report.html(held, told, lang, redact=False) for lang in LANGS)
+    pages = [re.sub(r"<(script|style)>.*?</\1>", "", page, flags=re.DOTALL) for page in html]
+    for written in (*texts, *(report.markdown(told, lang) for lang in LANGS), *pages):
         left = set(re.findall(r"\{[a-z_]+\}", written))
         assert left <= {"{shown}", "{total}"}, "what the script fills in"
 
@@ -226,7 +226,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=examples(10), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10 if SWEEP else 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(texts, min_size=8, max_size=8))
 def test_what_a_stranger_wrote_stays_text(tmp_path: Path, words: list[str]) -> None:
     """Names of jobs, users, projects and cards, lines of logs, keys and values of configs, messages of errors."""

@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import resource
 import shlex
+import signal
 import sys
 import time
 import traceback
@@ -24,7 +25,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1])]
@@ -33,7 +34,7 @@ from fuzz_inputs import Case, make  # noqa: E402 - found by the line above
 
 from diagnose.adapters.formats.settings import ConfigSource  # noqa: E402
 from diagnose.errors import UserError  # noqa: E402
-from diagnose.pipeline import explain  # noqa: E402
+from diagnose.pipeline import check, explain  # noqa: E402
 from diagnose.plan.patch import patching  # noqa: E402
 from diagnose.render.formats import RENDERERS  # noqa: E402
 from diagnose.render.parts.view import PLAIN  # noqa: E402
@@ -52,7 +53,12 @@ def run_case(case: Case) -> str:
     """What is wrong with the answers to a case; empty for nothing."""
     start = time.process_time()
     try:
-        diagnosis = explain(list(case.logs), configs=[ConfigSource(name, data) for name, data in case.configs])
+        configs, options = [ConfigSource(name, data) for name, data in case.configs], dict(case.options)
+        model, gpu = options.pop("model", None), options.pop("gpu", None)
+        if case.carrier.startswith("check"):
+            diagnosis = check(configs)
+        else:
+            diagnosis = explain(list(case.logs), configs=configs, model=model, gpu=gpu, set=options)
         for name, render in RENDERERS.items():
             render(diagnosis, "zh" if name == "text" else "en", PLAIN)
         fault = patch_fault(diagnosis)
@@ -91,34 +97,44 @@ def is_written(wanted: str, written: str, form: str) -> bool:
     return wanted == written or (form == "shell" and shlex.split(wanted) == shlex.split(written))
 
 
-def is_over_memory() -> bool:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) > MAX_MEMORY
+def memory() -> int:
+    """The most bytes that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 # -- processes
 
 
-def work(numbers: list[int], results: multiprocessing.Queue[tuple[int, str, str]]) -> None:
-    """Run some cases; a process that dies has said which one it was at."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CASES_PER_PROCESS * 5, CASES_PER_PROCESS * 5))
+class Result(NamedTuple):
+    """What became of the case of a number; `seconds` of CPU and the most `bytes` that its process held until then."""
+
+    number: int
+    carrier: str
+    fault: str
+    seconds: float = 0.0
+    bytes: int = 0
+
+
+def work(numbers: list[int], results: multiprocessing.Queue[Result]) -> None:
+    """Run some cases; a process that dies has said which one it was at. One that uses ten times the limit is ended by SIGXCPU."""
     for number in numbers:
         case = make(number)
-        results.put((number, case.carrier, "begun"))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + 10 * MAX_SECONDS) + 1, resource.RLIM_INFINITY))
+        results.put(Result(number, case.carrier, "begun"))
+        start = time.process_time()
         fault = run_case(case)
-        if not fault and is_over_memory():
+        if not fault and memory() > MAX_MEMORY:
             fault = f"more than {MAX_MEMORY >> 20} MiB"
-        results.put((number, case.carrier, fault))
+        results.put(Result(number, case.carrier, fault, time.process_time() - start, memory()))
         if fault.startswith("more than"):
             return
 
 
-def campaign(seconds: float, processes: int, start: int) -> Iterator[tuple[int, str, str]]:
-    """Number, carrier and fault of each case until the time is over. A case that hangs for ten times the limit is a fault."""
+def campaign(seconds: float, processes: int, start: int) -> Iterator[Result]:
+    """The result of each case until the time is over. A case that waits for a hundred times the limit is a fault, too."""
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     end, following = time.monotonic() + seconds, start
-    running: list[
-        tuple[multiprocessing.process.BaseProcess, multiprocessing.Queue[tuple[int, str, str]], list[tuple[int, str, float]]]
-    ] = []
+    running: list[tuple[multiprocessing.process.BaseProcess, multiprocessing.Queue[Result], list[tuple[int, str, float]]]] = []
     try:
         while time.monotonic() < end:
             while len(running) < processes:
@@ -133,14 +149,15 @@ def campaign(seconds: float, processes: int, start: int) -> Iterator[tuple[int, 
                 process, results, begun = item
                 alive = process.is_alive()
                 while not results.empty():
-                    number, carrier, fault = results.get()
-                    if fault == "begun":
-                        begun[:] = [(number, carrier, time.monotonic())]
+                    result = results.get()
+                    if result.fault == "begun":
+                        begun[:] = [(result.number, result.carrier, time.monotonic())]
                     else:
                         begun.clear()
-                        yield number, carrier, fault
-                if begun and (not alive or time.monotonic() - begun[0][2] > 20 * MAX_SECONDS):
-                    yield *begun[0][:2], "it hangs" if alive else f"the process died ({process.exitcode})"
+                        yield result
+                if begun and (not alive or time.monotonic() - begun[0][2] > 100 * MAX_SECONDS):
+                    hangs = alive or process.exitcode == -signal.SIGXCPU
+                    yield Result(*begun[0][:2], "it hangs" if hangs else f"the process died ({process.exitcode})")
                     alive = False
                 if not alive:
                     process.kill()
@@ -154,9 +171,11 @@ def campaign(seconds: float, processes: int, start: int) -> Iterator[tuple[int, 
 
 
 def load_seed(folder: Path) -> Case:
-    """A kept input: log-* and config-* files in a folder."""
+    """A kept input: log-* and config-* files and options.json in a folder."""
     logs = [path.read_bytes() for path in sorted(folder.glob("log-*"))]
-    return Case(0, folder.name, logs, [(path.name[9:], path.read_bytes()) for path in sorted(folder.glob("config-*"))])
+    configs = [(path.name[9:], path.read_bytes()) for path in sorted(folder.glob("config-*"))]
+    options = folder / "options.json"
+    return Case(0, folder.name, logs, configs, json.loads(options.read_text(encoding="utf-8")) if options.is_file() else {})
 
 
 def save_seed(case: Case, fault: str) -> Path:
@@ -166,6 +185,8 @@ def save_seed(case: Case, fault: str) -> Path:
         (folder / f"log-{number}").write_bytes(log)
     for number, (name, config) in enumerate(case.configs):
         (folder / f"config-{number}-{name}").write_bytes(config)
+    if case.options:
+        (folder / "options.json").write_text(json.dumps(case.options), encoding="utf-8")
     (folder / "fault.txt").write_text(f"{fault}\n", encoding="utf-8")
     return folder
 
@@ -195,7 +216,7 @@ def replaced(case: Case, at: int, log: bytes | None = None, config: bytes | None
         logs[at] = log
     if config is not None:
         configs[at] = (configs[at][0], config)
-    return Case(case.seed, case.carrier, logs, configs)
+    return replace(case, logs=logs, configs=configs)
 
 
 def shrink_text(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
@@ -240,8 +261,11 @@ def main() -> int:
             faults[f"seed {folder.name}"] = (0, fault)
     seeds = len(list(SEEDS.iterdir())) if SEEDS.is_dir() else 0
     carriers, occurrences = Counter[str](), Counter[str]()
-    for number, carrier, fault in campaign(options.seconds, options.processes, options.start):
-        carriers[carrier] += 1
+    slowest = largest = Result(0, "", "")
+    for result in campaign(options.seconds, options.processes, options.start):
+        number, fault = result.number, result.fault
+        carriers[result.carrier] += 1
+        slowest, largest = max(slowest, result, key=lambda one: one.seconds), max(largest, result, key=lambda one: one.bytes)
         kind = kind_of(fault)
         occurrences[kind] += bool(fault)
         if fault and kind not in faults:  # told and kept at once: a long run may be ended, and another corpus splices other cases
@@ -250,6 +274,7 @@ def main() -> int:
             if options.keep:
                 save_seed(make(number), fault)
     print(f"{seeds} kept seeds, {sum(carriers.values())} new cases from {options.start}: {dict(sorted(carriers.items()))}")
+    print(f"slowest: {slowest.seconds:.1f} s of CPU [--seed {slowest.number}]; most: {largest.bytes >> 20} MiB [--seed {largest.number}]")
     for kind, (number, fault) in faults.items():
         print(f"{occurrences[kind] or 1} x {fault}  [--seed {number}]" if number else f"{kind}: {fault}")
         if options.keep and number and not fault.startswith(("it hangs", "the process died")):

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import random
+import shlex
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -13,10 +14,27 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+import hostile_values
+
+from diagnose import rule_files
+
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh", ".py", ".sbatch", ".slurm", ".ipynb", ".cfg")
 LOG_SUFFIXES = (".log", ".out", ".err", ".txt")
 MAX_BYTES = 400_000
+MESSAGE = b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+#: Configs of models, as short as a reader takes them.
+MODELS = (
+    {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+     "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000, "torch_dtype": "bfloat16", "tie_word_embeddings": False},
+    {"model_type": "qwen3_moe", "hidden_size": 2048, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
+     "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936},
+    {"model_type": "qwen2_vl", "hidden_size": 3584, "num_hidden_layers": 28, "intermediate_size": 18944, "num_attention_heads": 28,
+     "vocab_size": 152064, "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 3584, "num_heads": 16, "patch_size": 14}},
+    {"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "n_routed_experts": 256, "kv_lora_rank": 512,
+     "q_lora_rank": 1536,
+     "num_attention_heads": 128, "vocab_size": 129280, "layer_types": ["full_attention"], "quantization_config": {"quant_method": "fp8"}},
+)  # fmt: skip
 
 #: What stands where a figure or a word is expected.
 VALUES = (
@@ -30,12 +48,13 @@ VALUES = (
 
 @dataclass(slots=True)
 class Case:
-    """What `explain` is given: logs, and configs with their names. `carrier` says how they are packed."""
+    """What `explain` is given: logs, configs with their names, and options. `carrier` says how they are packed."""
 
     seed: int
     carrier: str
     logs: list[bytes] = field(default_factory=list)
     configs: list[tuple[str, bytes]] = field(default_factory=list)
+    options: dict[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -139,8 +158,15 @@ def swap_keys(draw: random.Random, text: bytes, other: bytes) -> bytes:
     return b"\n".join(lines)
 
 
+def hostile_value(draw: random.Random, text: bytes, _: bytes) -> bytes:
+    """A value made to break readers, where one stands or on a line of its own."""
+    changed = hostile_values.placed(draw, text.decode("utf-8", "replace"))
+    return changed.encode("utf-8", draw.choice(("replace", "surrogatepass")))
+
+
 CHANGES: tuple[Callable[[random.Random, bytes, bytes], bytes], ...] = (
     splice, cut, repeat, change_number, change_number, change_value, change_value, insert, insert, flip, indent, other_line_ends, swap_keys,
+    hostile_value, hostile_value, hostile_value,
 )  # fmt: skip
 
 
@@ -152,7 +178,73 @@ def as_files(draw: random.Random, case: Case, log: bytes, config: tuple[str, byt
 
 
 def as_config_and_message(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
-    case.logs, case.configs = [b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"], [config]
+    case.logs, case.configs = [MESSAGE], [config]
+
+
+def as_one_value(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    """A config that is right but for one value: a reader that stops at an error before it does not hide it."""
+    name, data = draw.choice(corpus(CONFIG_SUFFIXES))
+    case.logs, case.configs = [MESSAGE], [(name, hostile_value(draw, data, data)[:MAX_BYTES])]
+
+
+def as_check(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    """A config alone: will it fit?"""
+    as_one_value(draw, case, log, config)
+    case.logs = []
+
+
+def as_known_keys(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    """A few keys of one framework, one of them with a hostile value, as its command, its file or its call in Python."""
+    table = draw.choice([one for one in rule_files.table("frameworks").values() if keys_of(one)])
+    names, detect = keys_of(table), table.get("detect", {})
+    values = dict.fromkeys([*draw.sample(names, min(len(names), 6)), *draw.choice(detect.get("keys") or [[]])], "1")
+    key = draw.choice(list(values))
+    values[key] = hostile_values.value(draw)
+    quoted = {name: draw.choice((shlex.quote, json.dumps, str))(text) for name, text in values.items()}
+    command = draw.choice(detect.get("commands") or ["train.py"])
+    name, text = draw.choice(
+        (
+            ("a.sh", " ".join([command, *(f"--{name} {text}" for name, text in quoted.items())])),
+            ("a.sh", " ".join([command, *(f"{name}={text}" for name, text in quoted.items())])),
+            ("a.sh", "".join(f"export {name}={text}\n" for name, text in quoted.items()) + command),
+            ("a.yaml", "".join(f"{name}: {text}\n" for name, text in quoted.items())),
+            ("a.toml", "".join(f"{name} = {text}\n" for name, text in quoted.items())),
+            ("a.json", "{" + ", ".join(f'"{name}": {text}' for name, text in quoted.items()) + "}"),
+            ("a.json", json.dumps(values)),
+            (
+                "a.py",
+                f"from {detect.get('imports', 'a')} import *\n{draw.choice(detect.get('classes') or ['f'])}("
+                + ", ".join(f"{name}={text}" for name, text in quoted.items())
+                + ")\n",
+            ),
+        )
+    )
+    case.logs, case.configs = [MESSAGE], [(name, text.encode(errors="surrogatepass"))]
+    if draw.random() < 0.3:  # echoed or printed
+        case.logs, case.configs = [b"+ " * (name == "a.sh") + case.configs[0][1] + b"\n" + MESSAGE], []
+
+
+def keys_of(table: object) -> list[str]:
+    """Every key that a framework's table names."""
+    if isinstance(table, list):
+        return [key for item in table for key in keys_of(item)]
+    if not isinstance(table, dict):
+        return []
+    own = [table["key"]] if isinstance(table.get("key"), str) else []
+    return own + [key for name, item in table.items() if name not in ("ignored", "detect") for key in keys_of(item)]
+
+
+def as_one_line(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    """A log that is right but for one line or value."""
+    whole = draw.choice(corpus(LOG_SUFFIXES))[1]
+    case.logs = [hostile_value(draw, whole, whole)[:MAX_BYTES]]
+
+
+def as_options(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
+    """Values of `--set` and `--gpu`, and the text of a model's config."""
+    name = draw.choice([*rule_files.table("knobs"), *rule_files.table("facts"), "gpu", "model", "model"])
+    text = hostile_values.value(draw) if name != "model" else hostile_values.placed(draw, json.dumps(draw.choice(MODELS), indent=1))
+    case.logs, case.configs, case.options = [MESSAGE], [draw.choice(corpus((".yaml", ".sh", ".json")))], {name: text}
 
 
 def as_log(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
@@ -206,5 +298,6 @@ def as_two_logs(draw: random.Random, case: Case, log: bytes, config: tuple[str, 
 
 CARRIERS: dict[str, Callable[[random.Random, Case, bytes, tuple[str, bytes]], None]] = {
     "files": as_files, "config": as_config_and_message, "log": as_log, "page": as_page, "json": as_json, "archive": as_archive,
-    "encoding": as_utf16, "two logs": as_two_logs,
+    "encoding": as_utf16, "two logs": as_two_logs, "one value": as_one_value, "one line": as_one_line, "options": as_options,
+    "check": as_check, "known keys": as_known_keys,
 }  # fmt: skip

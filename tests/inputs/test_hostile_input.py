@@ -248,6 +248,17 @@ def test_a_number_that_nothing_can_have_is_a_complaint(name: str, text: str) -> 
         explain(LOG, set={name: text})
 
 
+@for_each(
+    "name, text",
+    [("run.task", "astrology"), ("model.quantization", "x" + ".a" * 9), ("model.path", "a/" * 4_000), ("model.quantization", "a" * 50_000)],
+)
+def test_a_word_or_text_that_nothing_can_have_is_a_complaint(name: str, text: str) -> None:
+    """In a sentence that does not repeat it at length."""
+    with pytest.raises(UserError) as refused:
+        explain(LOG, set={name: text})
+    assert name in str(refused.value) and len(str(refused.value)) < 2_000
+
+
 @for_each("name", sample(["train.max_seq_len", "train.micro_batch_size", "parallel.world", "lora.rank", "parallel.tensor"], 3))
 @for_each("text", ["0", "1e9", "1e15"])
 def test_an_absurd_number_is_answered_in_bounded_time(name: str, text: str) -> None:

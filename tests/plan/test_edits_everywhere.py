@@ -11,7 +11,7 @@ import pytest
 from collected import for_each
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from sweep import examples
+from sweep import SWEEP
 
 from diagnose import rule_files
 from diagnose.adapters import config_reader
@@ -193,7 +193,10 @@ def test_an_edit_means_what_was_wanted_and_leaves_the_rest(name: str, form: str)
         choices = tuple(one for one in choices if "." not in one[1] and not any(key.cli for key in tab.named(one[1])))
 
     @settings(
-        max_examples=examples(12), deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+        max_examples=12 if SWEEP else 3,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     )
     @given(st.data())
     def check(data: st.DataObject) -> None:

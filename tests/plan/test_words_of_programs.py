@@ -18,6 +18,7 @@ from diagnose.plan.remedies.remedy_rules import rules
 NAME = re.compile(r"--[a-z][\w-]+|\b[A-Z]{2,}(?:_[A-Z]+)+\b|\b[a-z]+(?:_[a-z]+)+\b")
 
 
+@cache
 def names_of_programs() -> dict[str, set[str]]:
     """By name that stands in the words of a remedy for one program: the programs that have it."""
     found = defaultdict(set)
@@ -30,6 +31,7 @@ def names_of_programs() -> dict[str, set[str]]:
     return found
 
 
+@cache
 def own_names(program: str) -> set[str]:
     if program not in framework_tables.names():
         return set()

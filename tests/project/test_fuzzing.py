@@ -19,7 +19,7 @@ def test_what_once_failed_is_answered(folder: Path) -> None:
 
 
 def test_a_number_always_makes_the_same_case_and_every_carrier_comes() -> None:
-    cases = [make(number) for number in range(60)]
+    cases = [make(number) for number in range(120)]
     assert {case.carrier for case in cases} == set(CARRIERS)
     assert [make(case.seed).logs for case in cases[:5]] == [case.logs for case in cases[:5]]
 

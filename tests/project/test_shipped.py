@@ -33,10 +33,10 @@ def test_what_is_kept_is_built_again_when_a_file_changes(cache_root: Path, tmp_p
     source = tmp_path / "source"
     source.write_text("one")
     nowhere = tmp_path / "nowhere"
-    assert disk_cache.recall("x", source.read_bytes, [source], nowhere) == b"one"
-    assert disk_cache.recall("x", lambda: b"not built again", [source], nowhere) == b"one"
+    assert disk_cache.recall("x", source.read_bytes, [disk_cache.mark(source)], nowhere) == b"one"
+    assert disk_cache.recall("x", lambda: b"not built again", [disk_cache.mark(source)], nowhere) == b"one"
     source.write_text("three")
-    assert disk_cache.recall("x", source.read_bytes, [source], nowhere) == b"three"
+    assert disk_cache.recall("x", source.read_bytes, [disk_cache.mark(source)], nowhere) == b"three"
 
 
 def test_what_the_wheel_shipped_comes_first(cache_root: Path, tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.parse.model.reading import Reading
+
+if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
 
 #: Number of last echoed commands that are compared with those of a script.
 MAX_ECHOES = 16

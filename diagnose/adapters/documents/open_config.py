@@ -116,7 +116,8 @@ def decode(data: bytes) -> tuple[str, str, str]:
 def _read_text(source: ConfigSource, text: str) -> OpenDocument:
     kind = resolve_forced_kind(source.forced_kind)
     blank = Input(source.name, "unknown", 0, 0, "")
-    form = FORMS.get(kind or "") or detect_form(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
+    forced = FORMS.get(kind or "")
+    form, read = (forced, None) if forced else detect_form(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
     if form in ("python", "shell") and len(text) > MAX_SCRIPT:
         raise Unreadable("too_large", phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_SCRIPT:,}"))
     if form == "python":
@@ -130,7 +131,7 @@ def _read_text(source: ConfigSource, text: str) -> OpenDocument:
             return _read_notebook(source, blank, kind, text)
     if form in ("yaml", "json") and text.lstrip()[:1] in ("[", "-") and (launches := _list_launches(text)):
         return OpenDocument(source, blank, "shell", kind or "shell", text, launches=launches)
-    reader = _build_reader(form, text)
+    reader = read or _build_reader(form, text)
     leaves = tuple(reader.leaves())
     name, leaf = kind_of_keys(leaves)
     if name is None and form in ("yaml", "json") and _MANIFEST.search(text) and (launches := _list_launches(text)):

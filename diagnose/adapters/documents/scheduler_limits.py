@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.formats import yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.schema import framework_tables
@@ -12,6 +12,9 @@ from diagnose.adapters.shell import sbatch
 from diagnose.facts import Fact, Witness
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
+
+if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
 
 _CONTAINERS = lazy_compile(r"((?:^|.*\.)(?:c|initC)ontainers\.\d+)\.resources\.limits\.(memory|nvidia\.com/gpu)$")
 _QUANTITY = lazy_compile(r"(\d{1,15})(\.\d{1,6})?([kKMGTP]i?)?$")

@@ -43,8 +43,22 @@ def shell_pattern() -> re.Pattern[str]:
     )
 
 
-def detect_form(text: str, is_known: IsKnown) -> Form:
-    """The form of a text. Raises Unreadable if it has none."""
+def detect_form(text: str, is_known: IsKnown) -> tuple[Form, yaml_file.Reader | None]:
+    """The form of a text, and the reader that has read it as YAML, where that told. Raises Unreadable if it has none."""
+    form = _signed_form(text)
+    if form is not None:
+        return form, None
+    reader = yaml_file.Reader(text)
+    try:
+        leaves = reader.leaves()
+    except Unreadable as trouble:
+        return _detect_non_mapping(text, is_known, trouble), None
+    spaced = any(" " in leaf.key for leaf in leaves[:1])  # a command line with a colon in it is a mapping to YAML
+    return ("shell", None) if spaced and shell_pattern().search(text) else ("yaml", reader)
+
+
+def _signed_form(text: str) -> Form | None:
+    """The form that a text shows by signs of its own; None for what may be YAML. Raises Unreadable for TOML with a mistake."""
     first = text.lstrip()
     if first.startswith("#!"):
         return "python" if "python" in first.partition("\n")[0] else "shell"
@@ -60,12 +74,7 @@ def detect_form(text: str, is_known: IsKnown) -> Form:
             return "python"
         except Unreadable:
             pass
-    try:
-        leaves = yaml_file.Reader(text).leaves()
-        spaced = any(" " in leaf.key for leaf in leaves[:1])  # a command line with a colon in it is a mapping to YAML
-        return "shell" if spaced and shell_pattern().search(text) else "yaml"
-    except Unreadable as trouble:
-        return _detect_non_mapping(text, is_known, trouble)
+    return None
 
 
 def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:

@@ -32,12 +32,18 @@ class Reader:
         self._copy_budget = 16 * MAX_BYTES  # characters that leaves may quote: each alias quotes its anchor again
         self._end_cache: dict[int, int] = {}
         self._place = Places(text, "yaml")
+        self._leaves: list[Leaf] | None = None
 
     def leaves(self) -> list[Leaf]:
         """Every key of the first mapping among the documents, in the order written, of duplicates the last, as PyYAML takes it.
 
         Raises Unreadable for what is not YAML, not a mapping, or too large once aliases are followed.
         """
+        if self._leaves is None:
+            self._leaves = self._read()
+        return self._leaves
+
+    def _read(self) -> list[Leaf]:
         documents = [node for node in compose_documents(self.text) if node is not None]
         document = next((node for node in documents if _is_mapping(node)), None)
         if document is None:

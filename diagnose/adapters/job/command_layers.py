@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
 
 if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
     from diagnose.adapters.launch.flags import Flag
 
 

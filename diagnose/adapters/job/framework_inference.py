@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.config_kinds import ambiguous_kinds
+
+if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
 
 _FORMS = ("yaml", "json", "toml")
 

@@ -6,13 +6,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
+from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.formats.config_value import Leaf, Places, Unreadable, name_of
 from diagnose.adapters.formats.settings import Document, Entry, Form
-from diagnose.adapters.job.command_layers import option_leaves
 from diagnose.adapters.job.named_files import base_name, named_by
 from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.schema.table_types import Table
@@ -21,6 +20,9 @@ from diagnose.facts import Fact, FactBook, Notice, Origin, Witness
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import phrase, same
 from diagnose.records import NamedTuple
+
+if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
 
 #: Launchers that start nothing but programs of torch.
 _TORCH_LAUNCHERS = ("torchrun", "deepspeed", "accelerate")
@@ -228,6 +230,8 @@ def _command(start: StartedProgram, leaves: tuple[Leaf, ...], shown: int) -> _Te
 
 
 def _options(start: StartedProgram) -> tuple[Leaf, ...]:
+    from diagnose.adapters.job.command_layers import option_leaves  # loaded only for commands
+
     options = (inner for flag in start.launch.flags for leaf in option_leaves(flag, start) for inner in _overrides(leaf, start))
     return (*options, *_pairs(start))
 

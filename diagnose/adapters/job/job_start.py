@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from diagnose import rule_files
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
@@ -14,6 +13,7 @@ from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Text, phrase, same
 
 if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
     from diagnose.adapters.shell.shell_text import Word
     from diagnose.adapters.translate.config_part import Part
     from diagnose.parse.model.reading import Reading

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_BYTES, name_of
 from diagnose.adapters.formats.settings import ConfigSource
@@ -19,6 +18,7 @@ from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
 
 if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
     from diagnose.adapters.formats.config_value import Leaf
     from diagnose.adapters.shell.shell_text import Word
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.formats.config_value import YES, Leaf, name_of
 from diagnose.adapters.job.named_files import base_name
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Witness
 
 if TYPE_CHECKING:
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
     from diagnose.adapters.launch.flags import Flag
 
 

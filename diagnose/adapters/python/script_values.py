@@ -37,21 +37,25 @@ class Script:
 
 
 class NodePlaces:
-    """Maps the places of `ast` to offsets: lines end as Python ends them, columns are counted in UTF-8 bytes."""
+    """Maps the places of `ast` to offsets: lines end as Python ends them, columns are counted in UTF-8 bytes. Of a script that was cut off,
+    the brackets that close it stand at its end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._places = Places(text, "python")
+        self._last = self._places(len(text))[0]
         self._columns: dict[int, list[int] | None] = {}  # by line: the column of each byte; None: each byte is a character
 
     def __call__(self, line: int, byte: int) -> int:
+        if line > self._last:
+            return len(self._text)
         if line not in self._columns:
             text = self._places.line(self._text, line)
             self._columns[line] = None if text.isascii() else [column for column, char in enumerate(text) for _ in char.encode()]
         columns = self._columns[line]
         if columns is not None:
             byte = columns[byte] if byte < len(columns) else len(columns) and columns[-1] + 1
-        return self._places.offset(line, byte + 1)
+        return min(self._places.offset(line, byte + 1), len(self._text))
 
     def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
         """Where a node begins and ends."""

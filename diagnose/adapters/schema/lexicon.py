@@ -107,9 +107,33 @@ class _Candidate(NamedTuple):
         return self.value in _OFF and self.value is not None, place, self.scope != "training", self.is_odd
 
 
+#: Conditions of a row on the words of the path, and on names in the document.
+_OF_WORDS, _OF_NAMES = ("under", "outside"), ("beside", "without", "unless")
+
+
 @cache
 def _lexicon() -> Mapping[str, Any]:
-    return rule_files.table("lexicon")  # type: ignore[no-any-return]
+    """rules/lexicon.yaml; `compared`: its names in the words that keys are compared in, which takes longer to tell than to read."""
+    return rule_files.kept("lexicon", _compiled, "lexicon")  # type: ignore[no-any-return]
+
+
+def _compiled() -> dict[str, Any]:
+    table = rule_files.table("lexicon")
+    synonyms = _synonyms_of(table)
+
+    def compared(text: str) -> str:
+        return "_".join(_split(text, synonyms))
+
+    def compiled(raw: Mapping[str, Any]) -> dict[str, Any]:
+        words = {name: sorted({word for text in raw[name] for word in _split(text, synonyms)}) for name in _OF_WORDS if name in raw}
+        names = {name: sorted({compared(text) for text in raw[name]}) for name in _OF_NAMES if name in raw}
+        own = list(dict.fromkeys(compared(name) or ANY for name in raw["names"].split()))
+        where = {compared(name): texts.split() for name, texts in raw.get("where", {}).items()}
+        return {**raw, "compared": {"names": own, "where": where, "conditions": words | names}}
+
+    spellings = {knob: [compiled(raw) for raw in rows] for knob, rows in table["spellings"].items()}
+    groups = {name: [compared(word) for word in listed.split()] for name, listed in table.items() if isinstance(listed, str)}
+    return {**table, "spellings": spellings, "compared": groups}
 
 
 @cache
@@ -128,13 +152,17 @@ def _usual() -> frozenset[str]:
 @cache
 def _synonyms() -> Mapping[str, Sequence[str]]:
     """Abbreviations and other forms of a word, and what they are replaced by."""
-    return {word: standard.split() for standard, words in _lexicon()["words"].items() for word in words}
+    return _synonyms_of(_lexicon())
+
+
+def _synonyms_of(table: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    return {word: standard.split() for standard, words in table["words"].items() for word in words}
 
 
 @cache
 def _names(group: str) -> frozenset[str]:
     """A list of names in the words that keys are compared in."""
-    return frozenset("_".join(_words(name)) for name in _lexicon()[group].split())
+    return frozenset(_lexicon()["compared"][group])
 
 
 @cache
@@ -149,13 +177,11 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
             # Of several values, or of a name among names of the program's own, nobody can tell what it takes instead.
             read_only = raw.get("takes") in ("largest", "many", "cards") or raw.get("read_only", False)
             key = Key(knob, "", "", values=translated, takes=takes, own=True, read_only=read_only)
-            conditions: dict[str, Collection[str]] = {
-                name: {word for text in raw[name] for word in _words(text)} for name in ("under", "outside") if name in raw
-            }
-            conditions |= {name: {"_".join(_words(text)) for text in raw[name]} for name in ("beside", "without", "unless") if name in raw}
-            where = {"_".join(_words(name)): tuple(words.split()) for name, words in raw.get("where", {}).items()}
+            compared = raw["compared"]
+            conditions = {name: frozenset(words) for name, words in compared["conditions"].items()}
+            where = {name: tuple(words) for name, words in compared["where"].items()}
             row = _Row(key, place, raw, conditions, where)
-            for name in dict.fromkeys("_".join(_words(text)) or ANY for text in raw["names"].split()):
+            for name in compared["names"]:
                 by_name.setdefault(name, []).append(row)
     return by_name
 
@@ -485,8 +511,12 @@ def _shorter(words: list[str], rest: slice, end: int, listed: str) -> Iterator[l
 
 def _words(part: str) -> list[str]:
     """The words of a name, in small letters, those of `words` replaced."""
+    return _split(part, _synonyms())
+
+
+def _split(part: str, synonyms: Mapping[str, Sequence[str]]) -> list[str]:
     words = [word.lower() for word in _WORD.split(part) if word]
-    return [standard for word in words for standard in _synonyms().get(word, (word,))]
+    return [standard for word in words for standard in synonyms.get(word, (word,))]
 
 
 # -- the table by which edits are spelled

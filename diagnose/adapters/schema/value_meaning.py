@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from diagnose.adapters.formats.config_value import NO, YES, Leaf
 from diagnose.adapters.schema.table_types import Key
 from diagnose.errors import UserError
-from diagnose.facts import Value, declared, typed
+from diagnose.facts import MAX_TEXT, Value, declared, typed
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.records import NamedTuple
 
@@ -160,10 +160,6 @@ def _count_value(knob: str, text: str) -> Value | object:
     if not isinstance(value, int):
         raise ValueError(text)
     return NOTHING if value < 0 or (value == 0 and knob.startswith(("train.", "parallel."))) else value
-
-
-#: Characters of the longest accepted path or name.
-MAX_TEXT = 4096
 
 
 def _knob_value(knob: str, text: str) -> Value | object:

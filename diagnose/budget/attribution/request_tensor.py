@@ -18,7 +18,6 @@ from diagnose.budget.attribution.tensor_candidate import (
 from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
 from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor
-from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
 from diagnose.budget.model.block_rounding import EXACT, Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, Span, formula
 from diagnose.budget.model.job_roles import engine_role, roles
@@ -196,6 +195,9 @@ def _find_candidates(trial: Trial, request: Query) -> list[Candidate]:
     values, chosen = trial.rounds[0], trial.tensors
     matches = next(filter(None, (_match_round(trial, number, request) for number in range(len(trial.rounds)))), [])
     if not any(request.agrees(candidate.tensor) and not candidate.against for candidate in matches):
+        # most requests are a tensor of known dimensions: not loaded at start
+        from diagnose.budget.attribution.unknown_solver import solve_length, solve_padded, solve_params, solve_patches
+
         lengths = [candidate for tensor in chosen for candidate in solve_params(tensor, values, request)]
         lengths += [candidate for tensor in chosen for candidate in solve_length(tensor, values, request)]
         lengths += [candidate for tensor in chosen if tensor.solve == "n" for candidate in solve_patches(tensor, values, request)]

@@ -27,7 +27,8 @@ Number: TypeAlias = "int | float | Span"
 Values: TypeAlias = "Mapping[str, Number]"
 _Step: TypeAlias = "Callable[[Values], Number]"
 
-_TOKEN = re.compile(r"\s*(?:(\d+(?:\.\d+)?(?:e\d+)?)|([A-Za-z_]\w*)|(//|[-+*/(),]))")
+_TOKEN = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)|([A-Za-z_]\w*)|(//|[-+*/(),])|\S")
+_KINDS = ("", "number", "name", "sign")
 
 
 def _power_of_two(number: float) -> int:
@@ -84,15 +85,9 @@ def _format_number(number: Number) -> str:
 @cache
 def formula(symbols: str) -> Formula:
     """Parse a formula of numbers, names, + - * / // ( ) min max ceil pow2 (the next power of two). Raises ValueError for any other text."""
-    tokens: list[tuple[str, str]] = []
-    position = 0
-    while position < len(symbols.rstrip()):
-        match = _TOKEN.match(symbols, position)
-        if not match:
-            raise ValueError(f"not a formula: {symbols}")
-        kind = "number" if match[1] else "name" if match[2] else "sign"
-        tokens.append((kind, match[match.lastindex or 0]))
-        position = match.end()
+    tokens = [(_KINDS[match.lastindex or 0], match[0]) for match in _TOKEN.finditer(symbols)]
+    if any(not kind for kind, _ in tokens):
+        raise ValueError(f"not a formula: {symbols}")
     step = _Reader(tokens, symbols).whole()
     names = tuple(dict.fromkeys(text for kind, text in tokens if kind == "name" and text not in _FUNCTIONS))
     return Formula(symbols, names, step)

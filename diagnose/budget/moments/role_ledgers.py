@@ -9,7 +9,7 @@ from diagnose.budget.model.formulas import term
 from diagnose.budget.model.job_roles import Role, is_planned, roles
 from diagnose.budget.model.ledger import Host, Ledger, Moment, Term, total
 from diagnose.budget.model.role_setup import Setup, setup
-from diagnose.budget.moments import denoiser_moments, failure_moment, host_memory, in_process_roles, step_moments
+from diagnose.budget.moments import failure_moment, host_memory, in_process_roles, step_moments
 from diagnose.budget.moments.host_memory import estimate_host
 from diagnose.budget.moments.precision_range import span_guesses, span_readings
 from diagnose.budget.moments.read_set_memo import ReadSetMemo
@@ -139,6 +139,8 @@ def _moments(job: Setup) -> list[Moment]:
     if job.role.predicts:
         return step_moments.prediction_moments(job)
     if denoiser.is_denoiser(job):
+        from diagnose.budget.moments import denoiser_moments  # few jobs make pictures: not loaded at start
+
         return denoiser_moments.moments(job)
     return step_moments.training_moments(job) if job.role.trained else step_moments.frozen_moments(job)
 

@@ -9,7 +9,6 @@ from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
-from diagnose.budget.model.trainable_params import frozen_leading_layers
 from diagnose.budget.terms import adapter_inputs, dora, encoder_decoder, uneven_layers, weight_terms
 from diagnose.budget.terms.attention_scores import additive_masks, unfused_scores
 from diagnose.budget.terms.chunked_loss import fused_kernel, whole_logits_rule
@@ -186,7 +185,9 @@ def checkpoints_held(job: Setup) -> list[Term]:
     reentrant = job.book.switch("train.checkpoint_reentrant")
     if job.book.count("fsdp.version") != 1 or not job.sharding.scheme.startswith("fsdp") or not job.trainable.lora or reentrant is False:
         return []
-    if not job.knows("T") or job.checkpointing != "enabled" or releases(WAITS_FOR_INPUTS).holds(job.book.version("version.torch")):
+    if job.checkpointing != "enabled" or releases(WAITS_FOR_INPUTS).holds(job.book.version("version.torch")):
+        return []
+    if not job.knows("h", "L", "T"):
         return []
     kept = [checkpoint for checkpoint in checkpoints(job) if checkpoint.key == "checkpoints"]
     held = [*kept, *(job.term("checkpoint_gradients", "activations", each.symbols, source=HELD) for each in kept)]
@@ -211,9 +212,7 @@ def _stored_terms(job: Setup) -> list[Term]:
             *uneven_layers.layer_embeddings(job),
             *autocast_copies(job),
         ]
-    layer_terms = layers(
-        job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if frozen_leading_layers(job.trainable.kind) else "L"
-    )
+    layer_terms = layers(job, dense="L_d" if job.values.get("L_d") else "", count="L_p" if job.knows("L_p") else "L")
     layer_terms += [*encoder_decoder.cross_attention(job, "L"), *encoder_decoder.relative_positions(job, "L")]
     beside = [*shared_mask(job), *autocast_copies(job), *adapters_cast(job), *dora.weights(job, "L")]
     beside += [*adapter_inputs.remade_weights(job, "L"), *adapter_inputs.prefix_values(job)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from base64 import urlsafe_b64decode
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -214,8 +213,12 @@ def world_info_facts(pages: Sequence[Page]) -> Iterator[Fact]:
 def _cards_per_host(raw: bytes, at: int) -> list[int]:
     """The number of cards of every host."""
     coded = _CODED.match(raw, at)
+    if coded is None:
+        return []
+    from base64 import urlsafe_b64decode  # few logs name their hosts so: not loaded at start
+
     try:
-        hosts = json.loads(urlsafe_b64decode(coded[1])) if coded else None
+        hosts = json.loads(urlsafe_b64decode(coded[1]))
     except (ValueError, RecursionError):  # of base64, of UTF-8 and of JSON
         return []
     if not isinstance(hosts, dict) or not all(isinstance(slots, list) for slots in hosts.values()):

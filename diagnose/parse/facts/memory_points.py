@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     #: Who printed a figure: the rank alone, or rank, actor, host, process id and the words before the figure; or a card.
     Stream = tuple[int | str | bytes | None, ...]
 
+#: Fewer prints than this show no course, but for so few that grow in proportion to the steps that they stand at.
+FEWEST, FEW = 5, 3
 MOST = 600  # points of one series
 HOST = ("process", "node")  # measures of memory of the host: of one process, of all that the node uses
 _AROUND = 480  # bytes of a line that are looked at on either side of its literal

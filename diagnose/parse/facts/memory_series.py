@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 from diagnose import rule_files
 from diagnose.facts import Fact
 from diagnose.parse.facts import memory_points
-from diagnose.parse.facts.memory_points import HOST, MOST, Point
-from diagnose.parse.facts.memory_trend import FEW, FEWEST, Trend, classify_trend, falls_at_marks, growth_at_marks
+from diagnose.parse.facts.memory_points import FEW, FEWEST, HOST, MOST, Point
 from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from diagnose.parse.facts.memory_points import LineRow, Stream
-    from diagnose.parse.facts.memory_trend import Tie
+    from diagnose.parse.facts.memory_trend import Tie, Trend
     from diagnose.parse.text.lines import Page
     from diagnose.units import Size
 
@@ -131,6 +130,8 @@ def _facts(series: Series, pages: Sequence[Page]) -> Iterator[Fact]:
 
 def _course(names: Mapping[str, str], series: Series, points: Sequence[Point]) -> Iterator[Fact]:
     """The trend as facts, with growth per step or the jump, and with what it goes together."""
+    from diagnose.parse.facts.memory_trend import classify_trend  # here and below: few logs print memory often enough
+
     sizes = _used(series.measure, points)
     shape, few = classify_trend(sizes), len(points) < FEWEST
     steps = _steps(points) if few or shape.word in ("linear_growth", "step_change") else None  # to read them costs more than all else
@@ -161,6 +162,8 @@ def _jump(names: Mapping[str, str], points: Sequence[Point], sizes: Sequence[Siz
 
 def _ties(names: Mapping[str, str], series: Series, shape: Trend) -> Iterator[Fact]:
     """What the series grows or falls with: a save, an evaluation, an epoch, else the steps."""
+    from diagnose.parse.facts.memory_trend import falls_at_marks, growth_at_marks
+
     points = series.points[-4 * MOST :]
     sizes, marks = _used(series.measure, points), _marks(points)
     growth, falls = growth_at_marks(sizes, marks), falls_at_marks(sizes, marks)

@@ -6,14 +6,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from diagnose.parse.facts.memory_points import FEW, FEWEST
 from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Fewer prints than this show no course, but for so few that grow in proportion to the steps that they stand at.
-FEWEST, FEW = 5, 3
 #: Growth that each third of the prints must show over the one before: less is noise, or a plateau.
 _GROWTH = 1.03
 #: So little of the variation that a line leaves is none: it rises in a few prints as it would in many.

@@ -8,7 +8,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from diagnose import families
-from diagnose.parse.messages import host_kernel
 from diagnose.parse.messages.message_spec import statement_specs
 from diagnose.parse.model.message import Message
 from diagnose.parse.text import grammar_statements
@@ -76,7 +75,11 @@ def read(text: str) -> Message | None:
 
 def complete(message: Message, page: Page, index: int) -> Sequence[int]:
     """Add what the kernel's report says above the line that names the killed process. Returns the indexes of the lines used."""
-    return host_kernel.complete(message, page, index) if "kernel" in message.killed else ()
+    if "kernel" not in message.killed:
+        return ()
+    from diagnose.parse.messages import host_kernel  # few logs are a kernel's: not loaded at start
+
+    return host_kernel.complete(message, page, index)
 
 
 def _add_statement(message: Message, statement: Statement) -> None:

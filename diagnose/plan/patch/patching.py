@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.translate.translation import name_of
-from diagnose.plan.patch import patch_options, patch_toml, patch_yaml_json
+from diagnose.plan.patch import patch_yaml_json
 from diagnose.plan.patch.patch_places import Splice, gap_before, key_start, last_name
 from diagnose.plan.patch.patch_variables import is_variable
 from diagnose.plan.remedies.remedy import Edit
@@ -92,6 +92,8 @@ def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
     splices: list[Splice] = []
     additions: list[Edit] = []
     if document.form == "toml":
+        from diagnose.plan.patch import patch_toml  # here and below: what edits a form is loaded only for files of that form
+
         edits = [part for edit in edits for part in (patch_toml.split_move(entries[edit.key], edit) if edit.key in entries else [edit])]
     removed = [edit.key for edit in edits if edit.to is None and not edit.renamed]
     gone: list[Entry] = []
@@ -112,9 +114,11 @@ def document_splices(document: Document, edits: Iterable[Edit]) -> list[Splice]:
 def _change(document: Document, entry: Entry, edit: Edit) -> list[Splice]:
     splices = []
     if edit.renamed and document.form == "toml":
+        from diagnose.plan.patch import patch_toml
+
         splices.append(patch_toml.rename_key(document, entry, last_name(edit.renamed)))
     elif edit.renamed and document.form == "python":
-        from diagnose.plan.patch import patch_python  # here and below: the reader of Python is loaded only for scripts
+        from diagnose.plan.patch import patch_python
 
         splices += patch_python.rename_argument(document, entry, last_name(edit.renamed))
     elif edit.renamed:
@@ -133,8 +137,12 @@ def _remove(document: Document, entries: Sequence[Entry]) -> list[Splice]:
 
         return [splice for entry in entries for splice in patch_python.remove_argument(document, entry)]
     if document.form == "toml":
+        from diagnose.plan.patch import patch_toml
+
         return [patch_toml.remove_key(document, entry) for entry in entries]
     if document.form in _COMMANDS:
+        from diagnose.plan.patch import patch_options
+
         return [patch_options.remove_option(document, entry) for entry in entries]
     return patch_yaml_json.remove_keys(document, entries)
 
@@ -143,12 +151,16 @@ def _insert(document: Document, edits: Sequence[Edit]) -> list[Splice]:
     """Insert new keys. Each goes beside the keys related to its anchor: itself, or for a key that sets no knob the edit before it,
     which needs it."""
     if document.form == "toml":
+        from diagnose.plan.patch import patch_toml
+
         return patch_toml.insert_keys(document, edits)
     anchors: list[str] = []
     for edit in edits:
         is_knob = framework_tables.table(document.framework).named(name_of(edit.key))
         anchors.append(edit.key if is_knob or not anchors else anchors[-1])
     if document.form in _COMMANDS:
+        from diagnose.plan.patch import patch_options
+
         return patch_options.insert_options(document, edits, anchors)
     if document.form == "python":
         from diagnose.plan.patch import patch_python

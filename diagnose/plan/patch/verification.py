@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from diagnose.adapters import config_reader
-from diagnose.adapters.documents.framework_of_command import StartedProgram
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.formats.config_value import Leaf, Places, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document
-from diagnose.adapters.job.command_layers import option_leaves
 from diagnose.facts import FactBook, Value
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.patch import patching
@@ -192,8 +190,14 @@ def _leaves(document: OpenDocument, where: str, text: str) -> Iterator[tuple[str
         yield from ((f"{where}env", leaf) for leaf in (*document.script.env, *document.script.too_late))
         engine = [leaf for leaf in document.leaves if leaf.key.startswith("deepspeed.")]  # a file of its own, written as a dict
         yield from ((f"{where}deepspeed", leaf._replace(key=leaf.key.removeprefix("deepspeed."))) for leaf in engine)
+    programs = [launch for launch in document.launches if launch.program != "export"]
+    if not programs:
+        return
+    # here and in config_reader: what reads commands is loaded only for them
+    from diagnose.adapters.documents.framework_of_command import StartedProgram
+    from diagnose.adapters.job.command_layers import option_leaves
+
     place = Places(text)
-    programs = (launch for launch in document.launches if launch.program != "export")
     for number, launch in enumerate(programs):
         program = StartedProgram(launch, None, place, "", text, "shell")
         words = {"program": launch.program, "launcher": launch.launcher, "files": " ".join(word.text for word in launch.files)}

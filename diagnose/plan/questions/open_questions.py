@@ -11,7 +11,6 @@ from diagnose.plan.edits.sentences import asked, fill_facts, join_texts, range_t
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.pricing.spread import cards_that_do
 from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, how_to_learn, is_askable, is_irrelevant
-from diagnose.plan.questions.estimate_width import narrowing_facts
 from diagnose.plan.remedies.remedy import Plan, Question
 from diagnose.units import show
 
@@ -65,6 +64,8 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
             if not job.bench.stated(fact) and not is_irrelevant(fact, job) and not (has_no_rows and fact in _ROW_FACTS)
         )
     if job.book.word("log.family") is None:
+        from diagnose.plan.questions.estimate_width import narrowing_facts  # only asked of a job that has not failed
+
         yield from narrowing_facts(job)
     steps = [offer for step in (plan.steps if plan else ()) for offer in offers if offer.id == step]
     yield from verdict_facts(job, only_releases=certain)

@@ -9,7 +9,8 @@ from pathlib import Path
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.catalogue import card, card_names
 from diagnose.diagnosis import Diagnosis
-from diagnose.facts import FactBook, Value, require_declared, typed
+from diagnose.facts import FactBook, Value, require_declared
+from diagnose.inputs.caller_arguments import parse_setting
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.choose.advice import job_of
 from diagnose.plan.outlook.turned_knobs import CARD, Turned, Workbench
@@ -35,7 +36,7 @@ def values(changes: Mapping[str, str]) -> dict[str, Value]:
             raise console.trouble("takes_word", flag=name, words=", ".join(near or card_names()), text=repr(text))
         if (allowed := require_declared(name).words) and text not in (*allowed, "unknown"):
             raise console.trouble("takes_word", flag=name, words=", ".join(allowed), text=repr(text))
-    return {name: typed(name, text) for name, text in changes.items()}
+    return {name: parse_setting(name, text) for name, text in changes.items()}
 
 
 def compare(turned: Turned, diagnosis: Diagnosis, changes: Mapping[str, str], lang: Lang) -> WhatIf:

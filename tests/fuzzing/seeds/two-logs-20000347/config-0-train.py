@@ -1,0 +1,2 @@
+args = TrainingArguments(
+    output_dir="out",
