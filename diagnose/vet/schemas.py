@@ -171,6 +171,7 @@ class Need(Row):
     add: str = ""
     since: str = ""
     until: str = ""
+    version: str = ""
 
 
 class KeyLine(Row):

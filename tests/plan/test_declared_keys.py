@@ -48,6 +48,28 @@ def doubt(files: Mapping[str, str], changes: Mapping[str, Value]) -> str:
     return _doubt(edits, found.documents, book)
 
 
+# -- releases of other libraries
+
+
+@for_each(
+    "text, knob, value, key, first, last",
+    [
+        ("SFTTrainer(model=m, args=TrainingArguments(output_dir='o', per_device_train_batch_size=4))", "train.gradient_checkpointing",
+         "enabled", "gradient_checkpointing_kwargs", "4.35.0", "4.34.1"),
+        ("m = AutoModelForCausalLM.from_pretrained('gpt2')\nTrainer(model=m, args=TrainingArguments('o'))", "model.attention",
+         "flash_attention_2", "from_pretrained.attn_implementation", "4.36.0", "4.35.2"),
+        ("m = AutoModelForCausalLM.from_pretrained('gpt2')\nm(m.generate()).loss.backward()", "model.attention", "flash_attention_2",
+         "from_pretrained.attn_implementation", "4.36.0", "4.35.2"),
+    ],
+)  # fmt: skip
+def test_a_key_of_transformers_is_added_from_its_release_on(text: str, knob: str, value: str, key: str, first: str, last: str) -> None:
+    """Whichever library's script it stands in."""
+    script = f"from transformers import *\nfrom trl import *\n{text}\n" if "SFT" in text else f"from transformers import *\n{text}\n"
+    files, changes = {"train.py": script}, {knob: value}
+    assert any(word.startswith(f"{key} ") for word in keys(files, changes, transformers=first) or ())
+    assert not any(word.startswith(f"{key} ") for word in keys(files, changes, transformers=last) or ())
+
+
 # -- the records
 
 

@@ -306,7 +306,8 @@ def _constraint(entry: str | Mapping[str, Any]) -> Constraint:
 
 
 def _need(entry: Mapping[str, Any]) -> Need:
-    return Need(entry["key"], entry.get("to"), entry.get("add", ""), from_data(entry.get("since"), entry.get("until")))
+    releases = from_data(entry.get("since"), entry.get("until"))
+    return Need(entry["key"], entry.get("to"), entry.get("add", ""), releases, entry.get("version", ""))
 
 
 def possible_releases(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:
