@@ -394,6 +394,37 @@ def of_neox(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def of_torchrun(_: Framework) -> Callable[[Request], Values]:
+    """The options of torchrun and of `python -m torch.distributed.launch`, of the torch that is installed."""
+    parsed = importlib.import_module("torch.distributed.launch").parse_args
+    return lambda request: _launched(parsed(request["argv"]))
+
+
+def of_deepspeed_launch(_: Framework) -> Callable[[Request], Values]:
+    parsed = importlib.import_module("deepspeed.launcher.runner").parse_args
+    return lambda request: _launched(parsed(request["argv"]))
+
+
+def _launched(made: argparse.Namespace) -> Values:
+    """What a launcher made of its own options; those of the script it starts are that one's."""
+    return {name: value for name, value in values(made).items() if name not in ("training_script_args", "user_args")}
+
+
+def of_allocator(_: Framework) -> Callable[[Request], Values]:
+    """The variable that the allocator of the installed torch parses."""
+    import torch
+
+    def parse(request: Request) -> Values:
+        found = {name: str(value) for name, value in request["config"].items() if re.fullmatch(r"PYTORCH_(CUDA_)?ALLOC_CONF", name)}
+        for value in found.values():
+            torch._C._accelerator_setAllocatorSettings(value)  # noqa: SLF001
+        if not found:
+            raise Unjudged("variables of other programs")
+        return found
+
+    return parse
+
+
 def of_declared(framework: Framework) -> Callable[[Request], Values]:
     """What the sources of an entry point declare, where its parser cannot be imported: names, kinds and choices of options."""
     from edits.declared import declared
@@ -405,6 +436,8 @@ def of_declared(framework: Framework) -> Callable[[Request], Values]:
         words = iter([*request["argv"], "--"]) if "argv" in request else iter(())
         pairs = [pair for form in ("config", "keywords") for pair in _flat(request.get(form, {}))]
         pairs += _flat(tomllib.loads(request.get("text", "")))
+        if framework.entries[request["entry"]].get("variables"):  # others are other programs'
+            pairs = [(key.lower(), value) for key, value in pairs if said[request["entry"]].find(key.lower())]
         name, given = "", list[str]()
         for word in words:
             if framework.entries[request["entry"]].get("overrides") and re.match(r"[+~]*[\w.@/]+=", word):
@@ -500,7 +533,8 @@ def of_vllm(framework: Framework) -> Callable[[Request], Values]:
         setattr(library.Library, name, tried(getattr(library.Library, name)))
     importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
     importlib.import_module("vllm.engine.arg_utils")
-    parser = importlib.import_module("vllm.utils.argparse_utils").FlexibleArgumentParser()
+    is_old = not (framework.root / "vllm/utils/argparse_utils.py").is_file()
+    parser = importlib.import_module("vllm.utils" if is_old else "vllm.utils.argparse_utils").FlexibleArgumentParser()
     return _of_server(importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser(parser))
 
 
@@ -666,6 +700,9 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "megatron": of_megatron,
     "declared": of_declared,
     "neox": of_neox,
+    "torchrun": of_torchrun,
+    "deepspeed launcher": of_deepspeed_launch,
+    "allocator": of_allocator,
     "hydra": of_hydra,
     "torchtitan": of_torchtitan,
     "functions": of_functions,
@@ -730,7 +767,7 @@ def main() -> int:
     sys.modules["torch_npu"] = None  # type: ignore[assignment]  # no stand-in for what would be a device
     ErrorParser.install()
     out, sys.stdout = sys.stdout, io.StringIO()
-    with contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stderr(io.StringIO()) as printed:
         install([*roots, Path(__file__).parent])
         shallow(SHALLOW.get(driver, ()), [path for root in roots for path in (root / "src", root)])
         said = json.loads(entries)
@@ -742,7 +779,7 @@ def main() -> int:
                 files = {f"file {name}": file for name, file in request.get("files", {}).items()}
                 answer: Mapping[str, Any] = {"error": "", "values": {**_parsed(parse, request), **files}}
             except SystemExit as error:
-                answer = {"error": f"exit {error.code}", "values": {}}
+                answer = {"error": f"exit {error.code}: {' '.join(printed.getvalue().split())[-300:]}", "values": {}}
             except Exception as error:
                 unfit = isinstance(error, (ImportError, Unjudged)) or "Failed to import" in str(error)
                 told = str(error) or traceback.extract_tb(error.__traceback__)[-1].line or ""
