@@ -70,6 +70,38 @@ def test_a_key_of_transformers_is_added_from_its_release_on(text: str, knob: str
     assert not any(word.startswith(f"{key} ") for word in keys(files, changes, transformers=last) or ())
 
 
+@for_each(
+    "program, first, last",
+    [("train_ppo_ray", "0.6.0", "0.5.9"), ("train_sft", "0.5.4", "0.5.3"), ("train_rm", "0.4.4", "0.4.3"), ("train_dpo", "0.4.4", "0.4.3")],
+)
+def test_ring_attention_is_added_from_the_release_of_the_program_on(program: str, first: str, last: str) -> None:
+    """OpenRLHF's programs got it one after another."""
+    script = f"deepspeed --module openrlhf.cli.{program} --pretrain a/b --micro_train_batch_size 2 --max_len 2048 --zero_stage 3\n"
+    added = ["--ring_attn_size 2", "--packing_samples"]
+    assert keys({"run.sh": script}, {"parallel.context": 2}, openrlhf=first) == added
+    assert keys({"run.sh": script}, {"parallel.context": 2}, openrlhf=last) is None
+
+
+@for_each(
+    "text, changes",
+    [
+        ("lmf rm --model a/b --model_class cls --train_dataset d --micro_batch_size 4 --cutoff_len 1024", {"train.finetuning": "lora"}),
+        ("lmf sft --model a/b --train_dataset d --micro_batch_size 4 --cutoff_len 1024", {"fsdp.sharding": "full_shard"}),
+        ("trl sft --model_name_or_path a/b --dataset_name d --fsdp full_shard", {"fsdp.offload": True}),
+    ],
+)
+def test_a_key_of_a_block_that_is_one_word_of_json_is_no_option(text: str, changes: Mapping[str, Value]) -> None:
+    assert not any("." in key.partition(" ")[0] for key in keys({"run.sh": f"{text}\n"}, changes) or ())
+
+
+def test_a_key_of_another_program_of_the_house_is_not_added() -> None:
+    """NeMo 2's recipes have keys that NeMo 1's files lack; PaddleFormers has some that PaddleNLP lacks."""
+    old = "name: megatron_gpt\nmodel:\n  mcore_gpt: true\n  micro_batch_size: 2\n  tensor_model_parallel_size: 4\n"
+    assert not keys({"gpt.yaml": old}, {"zero.offload_optimizer": "cpu"})
+    run = "python -m paddle.distributed.launch run_finetune.py --per_device_train_batch_size 2 --sharding stage1 --recompute 1\n"
+    assert keys({"run.sh": run}, {"train.finetuning": "lora"}) == ["--lora true"]
+
+
 # -- the records
 
 
