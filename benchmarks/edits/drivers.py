@@ -16,6 +16,7 @@ import importlib.metadata
 import inspect
 import io
 import json
+import logging
 import os
 import re
 import sys
@@ -234,7 +235,17 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 
 
+def prepare_deepspeed() -> None:
+    """Let older releases import what torch and numpy no longer have, and do not use it."""
+    numpy: Any = importlib.import_module("numpy")
+    numpy.BUFSIZE = 8192
+    agent: Any = importlib.import_module("torch.distributed.elastic.agent.server.api")
+    for name in ("log", "_get_socket_with_port"):
+        setattr(agent, name, getattr(agent, name, logging.getLogger(__name__)))
+
+
 def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
+    prepare_deepspeed()
     engine: Any = importlib.import_module("deepspeed.runtime.config")
 
     def parse(request: Request) -> Values:
@@ -298,7 +309,8 @@ def of_main_block(framework: Framework) -> Callable[[Request], Values]:
 def _of_function(tree: ast.Module, path: Path, name: str, request: Request) -> Values:
     space: dict[str, Any] = {"__name__": "judged", "__file__": str(path), "__package__": path.parent.name}
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)):
+        adds = isinstance(node, ast.Expr) and ".add_argument(" in ast.unparse(node)
+        if adds or isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)):
             if isinstance(node, ast.ImportFrom):
                 space.update(
                     dict.fromkeys((one.asname or one.name for one in node.names), str)
@@ -310,7 +322,7 @@ def _of_function(tree: ast.Module, path: Path, name: str, request: Request) -> V
     wants = any(one.default is one.empty for one in inspect.signature(space[name]).parameters.values())
     made = space[name](*([sys.argv[1:]] if wants else []))
     if not isinstance(made, argparse.ArgumentParser):
-        return values(made)
+        return values(made[0] if isinstance(made, tuple) else made)
     wanted = {key.rpartition(".")[2]: value for key, value in file.items()}
     names = {action.dest for action in made._actions}  # noqa: SLF001
     made, rest = made.parse_known_args(sys.argv[1:])
@@ -401,6 +413,7 @@ def of_torchrun(_: Framework) -> Callable[[Request], Values]:
 
 
 def of_deepspeed_launch(_: Framework) -> Callable[[Request], Values]:
+    prepare_deepspeed()
     parsed = importlib.import_module("deepspeed.launcher.runner").parse_args
     return lambda request: _launched(parsed(request["argv"]))
 
@@ -415,12 +428,9 @@ def of_allocator(_: Framework) -> Callable[[Request], Values]:
     import torch
 
     def parse(request: Request) -> Values:
-        found = {name: str(value) for name, value in request["config"].items() if re.fullmatch(r"PYTORCH_(CUDA_)?ALLOC_CONF", name)}
-        for value in found.values():
+        for value in request["config"].values():
             torch._C._accelerator_setAllocatorSettings(value)  # noqa: SLF001
-        if not found:
-            raise Unjudged("variables of other programs")
-        return found
+        return values(request["config"])
 
     return parse
 
@@ -531,11 +541,15 @@ def of_vllm(framework: Framework) -> Callable[[Request], Values]:
 
     for name in ("impl", "define"):
         setattr(library.Library, name, tried(getattr(library.Library, name)))
-    importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
+    with contextlib.suppress(ModuleNotFoundError):  # before 0.5.1
+        importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
     importlib.import_module("vllm.engine.arg_utils")
+    made: Any = importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser
+    if not inspect.signature(made).parameters:
+        return _of_server(made())
     is_old = not (framework.root / "vllm/utils/argparse_utils.py").is_file()
     parser = importlib.import_module("vllm.utils" if is_old else "vllm.utils.argparse_utils").FlexibleArgumentParser()
-    return _of_server(importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser(parser))
+    return _of_server(made(parser))
 
 
 # -- Hydra, tyro, jsonargparse
@@ -716,6 +730,9 @@ def _parsed(parse: Callable[[Request], Values], request: Request) -> Values:
     try:
         return parse(request)
     except ValueError as error:
+        either = re.search(r"Please set at least one of '([\w.]+)'", str(error))  # verl
+        if either and "argv" in request and f"{either[1]}=1" not in request["argv"]:
+            return _parsed(parse, {**request, "argv": [*request["argv"], f"{either[1]}=1"]})
         lacking = re.match(r"the following arguments are required: (.*)", str(error))
         names = [word.rpartition("/")[0] or word for word in lacking[1].split(", ")] if lacking else []
         if "argv" not in request or not names or not all(name.startswith("--") for name in names):
@@ -764,7 +781,8 @@ def main() -> int:
     sys.modules["transformers.dependency_versions_check"].dep_version_check = lambda *_: None  # type: ignore[attr-defined]
     typing.override = getattr(typing, "override", lambda function: function)  # type: ignore[attr-defined]  # older Pythons lack it
     releases_known(roots)
-    sys.modules["torch_npu"] = None  # type: ignore[assignment]  # no stand-in for what would be a device
+    for device in ("torch_npu", "libtpu", "torch_xla", "transformers_neuronx", "torch_neuronx"):  # no stand-in for what would be one
+        sys.modules[device] = None  # type: ignore[assignment]
     ErrorParser.install()
     out, sys.stdout = sys.stdout, io.StringIO()
     with contextlib.redirect_stderr(io.StringIO()) as printed:
@@ -774,12 +792,14 @@ def main() -> int:
         framework = Framework(roots[0], roots[1:], said, said.pop("needed", {}))
         parse = DRIVERS[driver](framework)
         for line in sys.stdin.readlines():  # now: exit() closes it
+            printed.seek(0)
+            printed.truncate()
             try:
                 request = json.loads(line)
                 files = {f"file {name}": file for name, file in request.get("files", {}).items()}
                 answer: Mapping[str, Any] = {"error": "", "values": {**_parsed(parse, request), **files}}
             except SystemExit as error:
-                answer = {"error": f"exit {error.code}: {' '.join(printed.getvalue().split())[-300:]}", "values": {}}
+                answer = {"error": f"exit {error.code}: {' '.join(printed.getvalue().split())[:300]}", "values": {}}
             except Exception as error:
                 unfit = isinstance(error, (ImportError, Unjudged)) or "Failed to import" in str(error)
                 told = str(error) or traceback.extract_tb(error.__traceback__)[-1].line or ""

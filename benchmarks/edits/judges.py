@@ -59,8 +59,6 @@ def question(document: Document, columns: Sequence[Column], after: str, beside: 
     """A question about one part of a file; a reason where it cannot be put to a parser. `beside`: the job's files by their names."""
     if not columns:
         return f"not judged: no package of {document.framework}" if document.framework not in listed() else "not judged: no such release"
-    if "judge" not in listed()[columns[0].framework]:
-        return f"not judged: no driver for {columns[0].framework}"
     try:
         old, new = _requests(document, columns[0], after, beside)
     except (ValueError, SyntaxError, yaml.YAMLError):
@@ -83,20 +81,21 @@ def _beside(form: str) -> list[Column]:
     return [Column(BESIDE[form], str(release), entry) for release in spec["releases"] for entry in spec["entries"]]
 
 
-def alone(framework: str, edits: Mapping[str, str | None], is_command: bool) -> Question | None:
-    """A question about keys of a file or command that was not given, at every release that judges."""
-    spec = listed()[framework]
-    config: dict[str, Any] = {}
-    for key, value in edits.items():
-        *blocks, name = key.lstrip("-").split(".")
-        block = config
-        for one in blocks:
-            block = block.setdefault(one, {})
-        block[name] = yaml.safe_load(value or "")
-    argv = [word for key, value in edits.items() for word in ([f"{key}={value}"] if key[:1] != "-" else [key, *([value] if value else [])])]
-    request = ({"argv": []}, {"argv": argv}) if is_command else ({"config": {}}, {"config": config})
-    columns = tuple(Column(framework, str(release), entry) for release in spec["releases"] for entry in list(spec["entries"])[:1])
-    return Question(columns, *map(json.dumps, request))
+def alone(columns: Sequence[Column], edits: Mapping[str, tuple[str | None, str | None]], is_command: bool) -> Question:
+    """A question about keys (what they were, what they become) of a file or command that was not given."""
+    requests = []
+    for number in (0, 1):
+        given = {key: values[number] for key, values in edits.items() if values[number] is not None}
+        config: dict[str, Any] = {}
+        for key, value in given.items():
+            *blocks, name = key.lstrip("-").split(".")
+            block = config
+            for one in blocks:
+                block = block.setdefault(one, {})
+            block[name] = yaml.safe_load(str(value))
+        pairs = ([key, *([value] if value else [])] if key[:1] == "-" else [f"{key}={value}"] for key, value in given.items())
+        requests.append({"argv": [word for pair in pairs for word in pair]} if is_command else {"config": config})
+    return Question(tuple(columns), *(json.dumps(one) for one in requests))
 
 
 Request = dict[str, Any] | None
@@ -106,7 +105,7 @@ def _requests(document: Document, column: Column, after: str, beside: Mapping[st
     """What is asked before and after an edit. A document in a Python file is a dictionary of it."""
     if not document.outer:
         return tuple(_request(document.form, document.entry, column, text, beside) for text in (document.text, after))  # type: ignore[return-value]
-    if not document.name.endswith(".py") and document.form not in ("json", "yaml"):
+    if document.form != "python" and not document.name.endswith(".py"):
         return None, None
     pairs = zip(_dictionaries(document.outer), _dictionaries(after), strict=False)
     return next((({"config": old}, {"config": new}) for old, new in pairs if old != new), (None, None))
@@ -126,7 +125,7 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
     if form == "shell":
         spec = listed()[column.framework]["entries"][column.entry]
         if spec.get("variables"):
-            return {"config": _variables(text)}
+            return {"config": {name: value for name, value in _variables(text).items() if re.fullmatch(spec["variables"], name)}}
         found = (pair for name in spec.get("starts", [entry]) for pair in options(text, name))
         before, words = next(found, (None, None))
         if not words:
@@ -254,8 +253,14 @@ def _keywords(text: str, name: str) -> Iterator[dict[str, Any]]:
         if isinstance(value, ast.Call) and name == _called(value):
             found = _filled([(word.arg, word.value) for word in value.keywords], names)
             owner = getattr(node.targets[0], "id", "") if isinstance(node, ast.Assign) else ""
-            later = [(one.targets[0].attr, one.value) for one in ast.walk(tree) if owner and isinstance(one, ast.Assign)
-                     and isinstance(one.targets[0], ast.Attribute) and getattr(one.targets[0].value, "id", "") == owner]
+            later = [
+                (one.targets[0].attr, one.value)
+                for one in ast.walk(tree)
+                if owner
+                and isinstance(one, ast.Assign)
+                and isinstance(one.targets[0], ast.Attribute)
+                and getattr(one.targets[0].value, "id", "") == owner
+            ]
             yield {**found, **_filled(later, names)}
 
 
@@ -263,7 +268,11 @@ def _dictionaries(text: str) -> list[dict[Any, Any]]:
     """The dictionaries that a script writes down."""
     tree = ast.parse(text)
     names = _names(tree)
-    return [_literal(node, names) for node in ast.walk(tree) if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys)]
+    return [
+        _literal(node, names)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys)
+    ]
 
 
 def _all_keywords(text: str) -> dict[str, str]:
@@ -274,7 +283,9 @@ def _all_keywords(text: str) -> dict[str, str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             given = _filled([(word.arg, word.value) for word in node.keywords], names)
-            words = {word.arg: ast.unparse(word.value) for word in node.keywords if word.arg} | {key: repr(value) for key, value in given.items()}
+            words = {word.arg: ast.unparse(word.value) for word in node.keywords if word.arg} | {
+                key: repr(value) for key, value in given.items()
+            }
             found.update({f"{ast.unparse(node.func).rpartition('.')[2]}.{key}": value for key, value in words.items()})
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found[f"set.{node.targets[0].id}"] = ast.unparse(node.value)
@@ -346,7 +357,9 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
     entries = json.dumps({**spec["entries"], "needed": spec.get("needed", {})})
     command = [sys.executable, str(Path(__file__).with_name("drivers.py")), spec["judge"], entries, *map(str, roots)]
     try:
-        run = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False)
+        run = subprocess.run(
+            command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False, cwd=FOLDER
+        )
     except subprocess.TimeoutExpired:
         return []
     if not run.stdout:
@@ -355,24 +368,24 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
 
 
 #: How many keys of a file may be left out, one after another.
-LEFT_OUT = 6
+LEFT_OUT = 4
 
 
 def lenient(one: Question, said: Answers) -> Question | None:
-    """The question without a key that is refused before the edit and that the edit does not touch: a slip, or a key of a fork. None where
-    some release takes the file, or the error names no such key."""
+    """The question to the newest release without a key that it refuses before the edit and that the edit does not touch: a slip, or a
+    key of a fork. None where some release takes the file, or the error names no such key."""
     errors = [said[column, one.before]["error"] for column in reversed(one.columns) if (column, one.before) in said]
     if not errors or not all(errors):
         return None
+    newest = one.columns[-1:]
     before, after = json.loads(one.before), json.loads(one.after)
     touched = {name for name, value in _settings(before).items() ^ _settings(after).items()}
     plain = {name.lstrip("-+").replace("-", "_"): name for name in _settings(before) if name not in touched}
-    for error in errors:
-        for word in re.findall(r"[\w.-]+", "" if error.startswith(UNJUDGED) else error):
-            name = word.strip("-.").replace("-", "_")
-            found = next((key for key in plain if name and (key == name or key.endswith(f".{name}"))), None)
-            if found is not None:
-                return one._replace(before=json.dumps(_without(before, plain[found])), after=json.dumps(_without(after, plain[found])))
+    for word in re.findall(r"[\w.-]+", "" if errors[0].startswith(UNJUDGED) else errors[0]):
+        name = word.strip("-.").replace("-", "_")
+        found = next((plain[key] for key in plain if name and (key == name or key.endswith(f".{name}"))), None)
+        if found is not None:
+            return Question(newest, json.dumps(_without(before, found)), json.dumps(_without(after, found)))
     return None
 
 
@@ -385,7 +398,7 @@ def _settings(request: Mapping[str, Any]) -> dict[str, str]:
             waiting += [(f"{prefix}{key}.", value) for key, value in block.items() if isinstance(value, dict)]
             found.update({f"{prefix}{key}": repr(value) for key, value in block.items()})
     argv = request.get("argv", ())
-    for word, following in zip(argv, [*argv[1:], ""], strict=True):
+    for word, following in zip(argv, [*argv[1:], ""], strict=False):
         name, equals, value = word.partition("=")
         if equals or re.match(r"--?[A-Za-z]", word):
             found[name] = value if equals else following

@@ -85,13 +85,21 @@ def _nodes(text: str) -> str:
 
 def _wanted(text: str) -> int:
     """How many arguments a script needs: those that it takes without a default; none where it hands on all that it gets."""
-    return 0 if re.search(r"\$[@*#]|\$\{[@*]", text) else max(
-        (int(one or two) for one, two in re.findall(r"\$([1-9])|\$\{([1-9]\d?)\}", text)), default=0
+    return (
+        0
+        if re.search(r"\$[@*#]|\$\{[@*]", text)
+        else max((int(one or two) for one, two in re.findall(r"\$([1-9])|\$\{([1-9]\d?)\}", text)), default=0)
     )
 
 
 def options(text: str, entry: str) -> Iterator[tuple[list[str], list[str]]]:
     """The words before and after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
+    if not entry:  # whatever it starts: the command with most options
+        most = max(commands(text), key=lambda words: sum(word.startswith("--") for word in words), default=())
+        first = next((number for number, word in enumerate(most) if word.startswith("--")), None)
+        if first is not None:
+            yield list(most[:first]), list(most[first:])
+        return
     wanted = [word.rpartition("/")[2] if "$" in word else word for word in entry.split()]
     for words in commands(text):
         at = _place(words, wanted)

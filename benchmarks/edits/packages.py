@@ -90,6 +90,8 @@ def fetch(package: str, release: str, source: bool | str) -> str:
     }
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     archives = sorted(path for path in downloads.iterdir() if path.suffix in (".whl", ".gz", ".zip"))
+    if not archives and source:  # of some releases only wheels are published
+        return fetch(package, release, source=False)
     if not archives:
         return run.stderr.strip().splitlines()[-1] if run.stderr.strip() else "nothing came"
     unpack(archives[0], target)

@@ -100,9 +100,10 @@ def in_use(document: Document, diagnosis: Diagnosis) -> list[Column]:
         table, keys = framework_tables.table(name), declared_keys.written(entry.key for entry in document.entries)
         span = framework_tables.possible_releases(table, book.version(table.version), keys)
         record = declared_keys.record(name)
-        for columns in (record.columns if record else (), unrecorded(name)):
+        recorded = record.columns if record else ()
+        for columns in (recorded, tuple(sorted((*recorded, *unrecorded(name)), key=lambda one: one.release))):
             at = declared_keys._released(declared_keys._at(columns, entries), span)  # noqa: SLF001
-            if record is not None and at:
+            if record is not None and columns is recorded and at:
                 at = declared_keys._consistent(record, at, keys)  # noqa: SLF001
             if at:
                 return [Column(name, one.release.text, one.entry) for one in sorted(at, key=lambda one: one.release)]
@@ -133,21 +134,30 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
             yield Patch(job, framework, what, edits, (f"rejected: {error}",))
             continue
         asked = [one for file, after in texts.items() for one in _questions(diagnosis, file, after, edits)]
-        yield Patch(job, framework, what, edits, tuple(asked or not_given(framework, edits)))
+        yield Patch(job, framework, what, edits, tuple(asked or not_given(framework, edits, FactBook(diagnosis.facts))))
 
 
-def not_given(framework: str, edits: Sequence[Edit]) -> Iterator[Question | str]:
-    """Questions about edits of files that were not given, each of the first framework that declares all their keys."""
-    for target in dict.fromkeys(edit.target for edit in edits):
-        keys = {edit.key: edit.to for edit in edits if edit.target == target}
-        names = [*framework_tables.lineage(framework), "accelerate_launch", "deepspeed"]
-        records = {name: declared_keys.record(name) for name in names if name in listed()}
-        plain = {key.lstrip("-").rpartition(".")[2].replace("-", "_") for key in keys} | {key.lstrip("-") for key in keys}
-        knows = next((name for name, record in records.items() if record and any(one in record.names for one in plain)), None)
-        is_command = any(key[:1] == "-" for key in keys) or "." not in target
-        yield alone(knows, keys, is_command) if knows else "not judged: a file that was not given"
-
-
+def not_given(framework: str, edits: Sequence[Edit], book: FactBook) -> Iterator[Question | str]:
+    """Questions about edits of files and commands that were not given: each key is asked of the program that has it."""
+    asked: dict[tuple[str, bool], list[Edit]] = defaultdict(list)
+    for edit in edits:
+        is_command, key = edit.target == "command line", edit.key.lstrip("-").replace("-", "_")
+        names = [*framework_tables.lineage(framework), "accelerate_launch", "torchrun"] if is_command else ["deepspeed", "accelerate"]
+        knows = next((name for name in names if name in listed() and key in framework_tables.known(name)), "")
+        asked[
+            knows or next((name for name in names if name in listed() and framework_tables.table(name).named(key)), ""), is_command
+        ].append(edit)
+    for (name, is_command), some in asked.items():
+        if not name:
+            yield "not judged: a file that was not given"
+            continue
+        table, columns = framework_tables.table(name), record.columns if (record := declared_keys.record(name)) else unrecorded(name)
+        every = tuple(sorted({*columns, *unrecorded(name)}, key=lambda one: one.release))
+        span = framework_tables.possible_releases(table, book.version(table.version), ())
+        entries = [declared_keys._words(str(fact.value)) for fact in book.all("train.entry")]  # noqa: SLF001
+        at = declared_keys._released(declared_keys._at(every, entries), span)  # noqa: SLF001
+        found = [Column(name, one.release.text, one.entry) for one in at]
+        yield alone(found, {edit.key: (edit.frm, edit.to) for edit in some}, is_command) if found else "not judged: no such release"
 
 
 def of_job(job: Job, tries: int) -> list[Patch]:
@@ -288,13 +298,15 @@ parser cannot be imported, and the options that its sources declare judge instea
 
 COLUMNS = """A patch is a remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and
 takes the file as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser
-makes the same of both), *older*: an older release that takes the file refuses the patch. *Not judged* patches are listed below with why."""
+makes the same of both), *older*: an older release that takes the file refuses the patch. Where no release takes the file, a key that is
+refused and that the patch does not touch (a slip, a key of a fork) is left out before and after. A patch of a file that was not given is
+judged alone. *Not judged* patches are listed below with why."""
 
 
 def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[str], left: Sequence[str], reasons: Sequence[str]) -> str:
     """The tables of a run for docs, with what is left and what nobody judged."""
     releases = (
-        f"| {name} | {entry.get('judge', '')} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |"
+        f"| {name} | {entry['judge']} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |"
         for name, entry in listed().items()
     )
     return "\n".join(
