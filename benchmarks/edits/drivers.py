@@ -730,7 +730,7 @@ def _parsed(parse: Callable[[Request], Values], request: Request) -> Values:
     try:
         return parse(request)
     except ValueError as error:
-        either = re.search(r"Please set at least one of '([\w.]+)'", str(error))  # verl
+        either = re.search(r"Please set at least one of '[\w.]+' or '([\w.]+)'", str(error))  # verl
         if either and "argv" in request and f"{either[1]}=1" not in request["argv"]:
             return _parsed(parse, {**request, "argv": [*request["argv"], f"{either[1]}=1"]})
         lacking = re.match(r"the following arguments are required: (.*)", str(error))
@@ -764,6 +764,7 @@ def releases_known(trees: Sequence[Path]) -> None:
 
 def main() -> int:
     driver, entries, *folders = sys.argv[1:]
+    del sys.argv[1:]  # some scripts read them when they are imported
     roots = [Path(folder) for folder in folders]
     sys.path[1:1] = [str(path) for root in roots for path in (root / "src", root) if path.is_dir()]
     os.environ.update(

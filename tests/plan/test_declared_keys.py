@@ -16,6 +16,7 @@ from diagnose.adapters.schema.declared_keys import Use
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
+from diagnose.plan.edits.key_spelling import spelled_key
 from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text
 from diagnose.plan.edits.verified_edits import _doubt
 from diagnose.plan.patch import patching
@@ -100,6 +101,13 @@ def test_a_key_of_another_program_of_the_house_is_not_added() -> None:
     assert not keys({"gpt.yaml": old}, {"zero.offload_optimizer": "cpu"})
     run = "python -m paddle.distributed.launch run_finetune.py --per_device_train_batch_size 2 --sharding stage1 --recompute 1\n"
     assert keys({"run.sh": run}, {"train.finetuning": "lora"}) == ["--lora true"]
+
+
+def test_what_a_program_takes_no_option_for_is_not_added_to_its_command() -> None:
+    """A command that names nothing but its configuration has options, too; a name in that configuration is none of them."""
+    command = {"run.sh": "xtuner train llama2_7b_full_alpaca_e3\n"}
+    assert not keys(command, {"parallel.context": 2})
+    assert spelled_key(read(command).documents[0], "deepspeed") == "--deepspeed"
 
 
 # -- the records
