@@ -281,9 +281,9 @@ def _of_function(path: Path, name: str, trees: Trees) -> Iterator[tuple[str, Opt
 
 
 def _of_reads(path: Path) -> Iterator[tuple[str, Option]]:
-    """The keys of `cfg` that a script reads."""
+    """The keys of `cfg` that a script reads, or that the file of its defaults (`_C`) sets."""
     text = path.read_text(errors="replace")
-    for name in re.findall(r"\b(?:cfg|config)\.((?!get\b|pop\b)[a-z_][\w.]*)", text):
+    for name in re.findall(r"\b(?:cfg|config|_C)\.((?!get\b|pop\b)[A-Za-z_][\w.]*)", text):
         yield name.removesuffix(".get"), Option()
     for block, name in re.findall(r"\bcfg\.?([\w.]*?)\.?(?:get|pop)\(\s*\"(\w+)\"", text):
         yield f"{block}.{name}".lstrip("."), Option()
@@ -338,7 +338,8 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
 def _add_rest(result: Declared, entry: Mapping[str, Any], root: Path, trees: Trees) -> None:
     """What functions, scripts, Hydra and words of source files declare."""
     for name, function in entry.get("functions", ()):
-        result.options.update(_of_function(root / name, function, trees))
+        for path in (tree / name for tree in trees.roots if (tree / name).is_file()):
+            result.options.update(_of_function(path, function, trees))
     for name in entry.get("read", ()):
         if (root / name).is_file():
             result.options.update(_of_reads(root / name))

@@ -16,6 +16,7 @@ import importlib.metadata
 import inspect
 import io
 import json
+import logging
 import os
 import re
 import sys
@@ -234,7 +235,17 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
 BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu", "gradient_accumulation_steps")
 
 
+def prepare_deepspeed() -> None:
+    """Let older releases import what torch and numpy no longer have, and do not use it."""
+    numpy: Any = importlib.import_module("numpy")
+    numpy.BUFSIZE = 8192
+    agent: Any = importlib.import_module("torch.distributed.elastic.agent.server.api")
+    for name in ("log", "_get_socket_with_port"):
+        setattr(agent, name, getattr(agent, name, logging.getLogger(__name__)))
+
+
 def of_deepspeed(framework: Framework) -> Callable[[Request], Values]:
+    prepare_deepspeed()
     engine: Any = importlib.import_module("deepspeed.runtime.config")
 
     def parse(request: Request) -> Values:
@@ -298,7 +309,8 @@ def of_main_block(framework: Framework) -> Callable[[Request], Values]:
 def _of_function(tree: ast.Module, path: Path, name: str, request: Request) -> Values:
     space: dict[str, Any] = {"__name__": "judged", "__file__": str(path), "__package__": path.parent.name}
     for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)):
+        adds = isinstance(node, ast.Expr) and ".add_argument(" in ast.unparse(node)
+        if adds or isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)):
             if isinstance(node, ast.ImportFrom):
                 space.update(
                     dict.fromkeys((one.asname or one.name for one in node.names), str)
@@ -310,7 +322,7 @@ def _of_function(tree: ast.Module, path: Path, name: str, request: Request) -> V
     wants = any(one.default is one.empty for one in inspect.signature(space[name]).parameters.values())
     made = space[name](*([sys.argv[1:]] if wants else []))
     if not isinstance(made, argparse.ArgumentParser):
-        return values(made)
+        return values(made[0] if isinstance(made, tuple) else made)
     wanted = {key.rpartition(".")[2]: value for key, value in file.items()}
     names = {action.dest for action in made._actions}  # noqa: SLF001
     made, rest = made.parse_known_args(sys.argv[1:])
@@ -394,6 +406,35 @@ def of_neox(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def of_torchrun(_: Framework) -> Callable[[Request], Values]:
+    """The options of torchrun and of `python -m torch.distributed.launch`, of the torch that is installed."""
+    parsed = importlib.import_module("torch.distributed.launch").parse_args
+    return lambda request: _launched(parsed(request["argv"]))
+
+
+def of_deepspeed_launch(_: Framework) -> Callable[[Request], Values]:
+    prepare_deepspeed()
+    parsed = importlib.import_module("deepspeed.launcher.runner").parse_args
+    return lambda request: _launched(parsed(request["argv"]))
+
+
+def _launched(made: argparse.Namespace) -> Values:
+    """What a launcher made of its own options; those of the script it starts are that one's."""
+    return {name: value for name, value in values(made).items() if name not in ("training_script_args", "user_args")}
+
+
+def of_allocator(_: Framework) -> Callable[[Request], Values]:
+    """The variable that the allocator of the installed torch parses."""
+    import torch
+
+    def parse(request: Request) -> Values:
+        for value in request["config"].values():
+            torch._C._accelerator_setAllocatorSettings(value)  # noqa: SLF001
+        return values(request["config"])
+
+    return parse
+
+
 def of_declared(framework: Framework) -> Callable[[Request], Values]:
     """What the sources of an entry point declare, where its parser cannot be imported: names, kinds and choices of options."""
     from edits.declared import declared
@@ -405,6 +446,8 @@ def of_declared(framework: Framework) -> Callable[[Request], Values]:
         words = iter([*request["argv"], "--"]) if "argv" in request else iter(())
         pairs = [pair for form in ("config", "keywords") for pair in _flat(request.get(form, {}))]
         pairs += _flat(tomllib.loads(request.get("text", "")))
+        if framework.entries[request["entry"]].get("variables"):  # others are other programs'
+            pairs = [(key.lower(), value) for key, value in pairs if said[request["entry"]].find(key.lower())]
         name, given = "", list[str]()
         for word in words:
             if framework.entries[request["entry"]].get("overrides") and re.match(r"[+~]*[\w.@/]+=", word):
@@ -498,10 +541,15 @@ def of_vllm(framework: Framework) -> Callable[[Request], Values]:
 
     for name in ("impl", "define"):
         setattr(library.Library, name, tried(getattr(library.Library, name)))
-    importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
+    with contextlib.suppress(ModuleNotFoundError):  # before 0.5.1
+        importlib.import_module("vllm.platforms").current_platform.device_type = "cuda"
     importlib.import_module("vllm.engine.arg_utils")
-    parser = importlib.import_module("vllm.utils.argparse_utils").FlexibleArgumentParser()
-    return _of_server(importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser(parser))
+    made: Any = importlib.import_module("vllm.entrypoints.openai.cli_args").make_arg_parser
+    if not inspect.signature(made).parameters:
+        return _of_server(made())
+    is_old = not (framework.root / "vllm/utils/argparse_utils.py").is_file()
+    parser = importlib.import_module("vllm.utils" if is_old else "vllm.utils.argparse_utils").FlexibleArgumentParser()
+    return _of_server(made(parser))
 
 
 # -- Hydra, tyro, jsonargparse
@@ -666,6 +714,9 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "megatron": of_megatron,
     "declared": of_declared,
     "neox": of_neox,
+    "torchrun": of_torchrun,
+    "deepspeed launcher": of_deepspeed_launch,
+    "allocator": of_allocator,
     "hydra": of_hydra,
     "torchtitan": of_torchtitan,
     "functions": of_functions,
@@ -679,6 +730,9 @@ def _parsed(parse: Callable[[Request], Values], request: Request) -> Values:
     try:
         return parse(request)
     except ValueError as error:
+        either = re.search(r"Please set at least one of '[\w.]+' or '([\w.]+)'", str(error))  # verl
+        if either and "argv" in request and f"{either[1]}=1" not in request["argv"]:
+            return _parsed(parse, {**request, "argv": [*request["argv"], f"{either[1]}=1"]})
         lacking = re.match(r"the following arguments are required: (.*)", str(error))
         names = [word.rpartition("/")[0] or word for word in lacking[1].split(", ")] if lacking else []
         if "argv" not in request or not names or not all(name.startswith("--") for name in names):
@@ -710,6 +764,7 @@ def releases_known(trees: Sequence[Path]) -> None:
 
 def main() -> int:
     driver, entries, *folders = sys.argv[1:]
+    del sys.argv[1:]  # some scripts read them when they are imported
     roots = [Path(folder) for folder in folders]
     sys.path[1:1] = [str(path) for root in roots for path in (root / "src", root) if path.is_dir()]
     os.environ.update(
@@ -727,22 +782,25 @@ def main() -> int:
     sys.modules["transformers.dependency_versions_check"].dep_version_check = lambda *_: None  # type: ignore[attr-defined]
     typing.override = getattr(typing, "override", lambda function: function)  # type: ignore[attr-defined]  # older Pythons lack it
     releases_known(roots)
-    sys.modules["torch_npu"] = None  # type: ignore[assignment]  # no stand-in for what would be a device
+    for device in ("torch_npu", "libtpu", "torch_xla", "transformers_neuronx", "torch_neuronx"):  # no stand-in for what would be one
+        sys.modules[device] = None  # type: ignore[assignment]
     ErrorParser.install()
     out, sys.stdout = sys.stdout, io.StringIO()
-    with contextlib.redirect_stderr(io.StringIO()):
+    with contextlib.redirect_stderr(io.StringIO()) as printed:
         install([*roots, Path(__file__).parent])
         shallow(SHALLOW.get(driver, ()), [path for root in roots for path in (root / "src", root)])
         said = json.loads(entries)
         framework = Framework(roots[0], roots[1:], said, said.pop("needed", {}))
         parse = DRIVERS[driver](framework)
         for line in sys.stdin.readlines():  # now: exit() closes it
+            printed.seek(0)
+            printed.truncate()
             try:
                 request = json.loads(line)
                 files = {f"file {name}": file for name, file in request.get("files", {}).items()}
                 answer: Mapping[str, Any] = {"error": "", "values": {**_parsed(parse, request), **files}}
             except SystemExit as error:
-                answer = {"error": f"exit {error.code}", "values": {}}
+                answer = {"error": f"exit {error.code}: {' '.join(printed.getvalue().split())[:300]}", "values": {}}
             except Exception as error:
                 unfit = isinstance(error, (ImportError, Unjudged)) or "Failed to import" in str(error)
                 told = str(error) or traceback.extract_tb(error.__traceback__)[-1].line or ""

@@ -59,18 +59,56 @@ def question(document: Document, columns: Sequence[Column], after: str, beside: 
     """A question about one part of a file; a reason where it cannot be put to a parser. `beside`: the job's files by their names."""
     if not columns:
         return f"not judged: no package of {document.framework}" if document.framework not in listed() else "not judged: no such release"
-    if "judge" not in listed()[columns[0].framework]:
-        return f"not judged: no driver for {columns[0].framework}"
-    before = "" if document.outer else document.text
     try:
-        old, new = (_request(document.form, document.entry, columns[0], text, beside) for text in (before, after))
+        old, new = _requests(document, columns[0], after, beside)
     except (ValueError, SyntaxError, yaml.YAMLError):
         return f"not judged: {document.form} that its library does not read"
+    if old == new and BESIDE.get(document.form, columns[0].framework) != columns[0].framework:
+        return question(document, _beside(document.form), after, beside)
     if not old or not new:
-        return "not judged: the entry point is not started by the file alone" if before else "not judged: a file in a file"
+        return f"not judged: {'a file in a file' if document.outer else 'the entry point is not started by the file alone'}"
     if old == new:
         return "not judged: a command beside the entry point changes"
     return Question(tuple(columns), json.dumps(old, default=str), json.dumps(new, default=str))
+
+
+#: What judges the other calls of a script in Python, and the variables of one of the shell.
+BESIDE = {"python": "pytorch", "shell": "shell"}
+
+
+def _beside(form: str) -> list[Column]:
+    spec = listed()[BESIDE[form]]
+    return [Column(BESIDE[form], str(release), entry) for release in spec["releases"] for entry in spec["entries"]]
+
+
+def alone(columns: Sequence[Column], edits: Mapping[str, tuple[str | None, str | None]], is_command: bool) -> Question:
+    """A question about keys (what they were, what they become) of a file or command that was not given."""
+    requests = []
+    for number in (0, 1):
+        given = {key: values[number] for key, values in edits.items() if values[number] is not None}
+        config: dict[str, Any] = {}
+        for key, value in given.items():
+            *blocks, name = key.lstrip("-").split(".")
+            block = config
+            for one in blocks:
+                block = block.setdefault(one, {})
+            block[name] = yaml.safe_load(str(value))
+        pairs = ([key, *([value] if value else [])] if key[:1] == "-" else [f"{key}={value}"] for key, value in given.items())
+        requests.append({"argv": [word for pair in pairs for word in pair]} if is_command else {"config": config})
+    return Question(tuple(columns), *(json.dumps(one) for one in requests))
+
+
+Request = dict[str, Any] | None
+
+
+def _requests(document: Document, column: Column, after: str, beside: Mapping[str, str]) -> tuple[Request, Request]:
+    """What is asked before and after an edit. A document in a Python file is a dictionary of it."""
+    if not document.outer:
+        return tuple(_request(document.form, document.entry, column, text, beside) for text in (document.text, after))  # type: ignore[return-value]
+    if document.form != "python" and not document.name.endswith(".py"):
+        return None, None
+    pairs = zip(_dictionaries(document.outer), _dictionaries(after), strict=False)
+    return next((({"config": old}, {"config": new}) for old, new in pairs if old != new), (None, None))
 
 
 def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[str, str]) -> dict[str, Any] | None:
@@ -85,7 +123,11 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
         keywords = _all_keywords(text) if is_declared else next(iter(_keywords(text, entry)), None)
         return None if keywords is None else {"keywords": _without_file(keywords), "files": _files(keywords)}
     if form == "shell":
-        before, words = next(options(text, entry if column.framework != "accelerate_launch" else "accelerate launch"), (None, None))
+        spec = listed()[column.framework]["entries"][column.entry]
+        if spec.get("variables"):
+            return {"config": {name: value for name, value in _variables(text).items() if re.fullmatch(spec["variables"], name)}}
+        found = (pair for name in spec.get("starts", [entry]) for pair in options(text, name))
+        before, words = next(found, (None, None))
         if not words:
             before, words = [], next(_of_containers(text), words)
         if words is None:
@@ -110,7 +152,7 @@ def _read_json(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        plain = re.sub(r'("(?:[^"\\\\]|\\\\.)*")|//[^\n]*|/\*.*?\*/', lambda found: found[1] or "", text, flags=re.DOTALL)
+        plain = re.sub(r'("(?:[^"\\\\]|\\\\.)*")|(?://|#)[^\n]*|/\*.*?\*/', lambda found: found[1] or "", text, flags=re.DOTALL)
         return json.loads(re.sub(r'("(?:[^"\\\\]|\\\\.)*")|,(?=\s*[]}])', lambda found: found[1] or "", plain))
 
 
@@ -163,30 +205,97 @@ def _without_file(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in _FILES or not isinstance(value, str)}
 
 
+def _literal(node: ast.AST | None, names: Mapping[str, Any]) -> Any:
+    """The value of a literal, of a name that stands for one, and of a dictionary without what is neither. Raises ValueError."""
+    if isinstance(node, ast.Name) and node.id in names:
+        return names[node.id]
+    if isinstance(node, ast.Dict):
+        return _filled([(ast.literal_eval(key) if key else None, value) for key, value in zip(node.keys, node.values, strict=True)], names)
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict" and not node.args:
+        return _filled([(word.arg, word.value) for word in node.keywords], names)
+    return ast.literal_eval(node)  # type: ignore[arg-type]
+
+
+def _filled(pairs: Sequence[tuple[Any, ast.AST]], names: Mapping[str, Any]) -> dict[Any, Any]:
+    """A dictionary of these keys, without what is no literal; those of another one stand under None."""
+    found: dict[Any, Any] = {}
+    for key, node in pairs:
+        try:
+            value = _literal(node, names)
+        except (ValueError, TypeError):
+            continue
+        found.update(value if key is None and isinstance(value, dict) else {key: value})
+    return found
+
+
+def _names(tree: ast.AST) -> dict[str, Any]:
+    """What a script assigns to names, where that is a literal."""
+    found: dict[str, Any] = {}
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
+    for node in sorted(assigned, key=lambda node: node.lineno):
+        try:
+            found[node.targets[0].id] = _literal(node.value, found)  # type: ignore[attr-defined]
+        except (ValueError, TypeError):
+            continue
+    return found
+
+
+def _called(node: ast.Call) -> str:
+    return getattr(node.func, "id", "") or getattr(node.func, "attr", "")
+
+
 def _keywords(text: str, name: str) -> Iterator[dict[str, Any]]:
-    """The literal keyword arguments of each call of a class."""
-    for node in ast.walk(ast.parse(text)):
-        called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(node, ast.Call) and name in (getattr(called, "id", ""), getattr(called, "attr", "")):
-            found = {}
-            for word in node.keywords:
-                try:
-                    found[str(word.arg)] = ast.literal_eval(word.value)
-                except ValueError:
-                    continue
-            yield {key: value for key, value in found.items() if key != "None"}
+    """The literal keyword arguments of each call of a class, and what is set of the object afterwards."""
+    tree = ast.parse(text)
+    names = _names(tree)
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Assign) else node
+        if isinstance(value, ast.Call) and name == _called(value):
+            found = _filled([(word.arg, word.value) for word in value.keywords], names)
+            owner = getattr(node.targets[0], "id", "") if isinstance(node, ast.Assign) else ""
+            later = [
+                (one.targets[0].attr, one.value)
+                for one in ast.walk(tree)
+                if owner
+                and isinstance(one, ast.Assign)
+                and isinstance(one.targets[0], ast.Attribute)
+                and getattr(one.targets[0].value, "id", "") == owner
+            ]
+            yield {**found, **_filled(later, names)}
+
+
+def _dictionaries(text: str) -> list[dict[Any, Any]]:
+    """The dictionaries that a script writes down."""
+    tree = ast.parse(text)
+    names = _names(tree)
+    return [
+        _literal(node, names)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys)
+    ]
 
 
 def _all_keywords(text: str) -> dict[str, str]:
     """The keywords of all calls of a module, and what it assigns, as text: the configurations of some trainers are such."""
     found: dict[str, str] = {}
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    names = _names(tree)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            owner = ast.unparse(node.func).rpartition(".")[2]
-            found.update({f"{owner}.{word.arg}": ast.unparse(word.value) for word in node.keywords if word.arg})
+            given = _filled([(word.arg, word.value) for word in node.keywords], names)
+            words = {word.arg: ast.unparse(word.value) for word in node.keywords if word.arg} | {
+                key: repr(value) for key, value in given.items()
+            }
+            found.update({f"{ast.unparse(node.func).rpartition('.')[2]}.{key}": value for key, value in words.items()})
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             found[f"set.{node.targets[0].id}"] = ast.unparse(node.value)
     return found
+
+
+def _variables(text: str) -> dict[str, str]:
+    """The variables that a script, a compose file or a manifest sets."""
+    named = re.findall(r"name:\s*[\"']?([A-Z][A-Z0-9_]+)[\"']?\s*\n\s*value:\s*[\"']?([^\s\"']+)", text)
+    return dict([*re.findall(r"\b([A-Z][A-Z0-9_]+)[\"']?\]?(?:=|:)\s*[\"']?([^\s\"']+)", text), *named])
 
 
 class Verdict(NamedTuple):
@@ -248,12 +357,76 @@ def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str
     entries = json.dumps({**spec["entries"], "needed": spec.get("needed", {})})
     command = [sys.executable, str(Path(__file__).with_name("drivers.py")), spec["judge"], entries, *map(str, roots)]
     try:
-        run = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False)
+        run = subprocess.run(
+            command, input="\n".join(lines) + "\n", capture_output=True, text=True, timeout=SECONDS, check=False, cwd=FOLDER
+        )
     except subprocess.TimeoutExpired:
         return []
     if not run.stdout:
         print(f"{framework} {release}: {run.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
     return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+#: How many keys of a file may be left out, one after another.
+LEFT_OUT = 4
+
+
+def lenient(one: Question, said: Answers) -> Question | None:
+    """The question to the newest release without a key that it refuses before the edit and that the edit does not touch: a slip, or a
+    key of a fork. None where some release takes the file, or the error names no such key."""
+    errors = [said[column, one.before]["error"] for column in reversed(one.columns) if (column, one.before) in said]
+    if not errors or not all(errors):
+        return None
+    newest = one.columns[-1:]
+    before, after = json.loads(one.before), json.loads(one.after)
+    touched = {name for name, value in _settings(before).items() ^ _settings(after).items()}
+    plain = {name.lstrip("-+").replace("-", "_"): name for name in _settings(before) if name not in touched}
+    for word in re.findall(r"[\w.-]+", "" if errors[0].startswith(UNJUDGED) else errors[0]):
+        name = word.strip("-.").replace("-", "_")
+        found = next((plain[key] for key in plain if name and (key == name or key.endswith(f".{name}"))), None)
+        if found is not None:
+            return Question(newest, json.dumps(_without(before, found)), json.dumps(_without(after, found)))
+    return None
+
+
+def _settings(request: Mapping[str, Any]) -> dict[str, str]:
+    """All that a request sets: dotted keys, options (an equals sign after both), names of a TOML file; values as text."""
+    found: dict[str, str] = {}
+    for form in ("config", "keywords"):
+        waiting = [("", request.get(form, {}))]
+        for prefix, block in waiting:
+            waiting += [(f"{prefix}{key}.", value) for key, value in block.items() if isinstance(value, dict)]
+            found.update({f"{prefix}{key}": repr(value) for key, value in block.items()})
+    argv = request.get("argv", ())
+    for word, following in zip(argv, [*argv[1:], ""], strict=False):
+        name, equals, value = word.partition("=")
+        if equals or re.match(r"--?[A-Za-z]", word):
+            found[name] = value if equals else following
+    return found | dict(re.findall(r"^\s*(\w+)\s*=\s*(.*)$", request.get("text", ""), re.MULTILINE))
+
+
+def _without(request: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The request without one of its settings."""
+    made: dict[str, Any] = json.loads(json.dumps(request))
+    for form in ("config", "keywords"):
+        *blocks, last = name.split(".")
+        block = made.get(form, {})
+        for key in blocks:
+            block = block.get(key, {}) if isinstance(block, dict) else {}
+        if isinstance(block, dict):
+            block.pop(last, None)
+    if "argv" in made:
+        rest, is_value = list[str](), False
+        for word in made["argv"]:
+            is_own = word.partition("=")[0] == name
+            is_value = not is_own and is_value and not re.match(r"--?[A-Za-z]", word)
+            if not is_own and not is_value:
+                rest.append(word)
+            is_value = is_value or (is_own and "=" not in word)
+        made["argv"] = rest
+    if "text" in made:
+        made["text"] = re.sub(rf"^\s*{re.escape(name)}\s*=.*$", "", made["text"], flags=re.MULTILINE)
+    return made
 
 
 def verdict(one: Question, said: Answers) -> Verdict:

@@ -46,7 +46,7 @@ ENVIRONMENT = {
 @cache
 def commands(text: str, depth: int = 0) -> tuple[tuple[str, ...], ...]:
     """The commands of a script in the order in which they start, those in quoted commands (`bash -c '...'`) behind their own."""
-    if _OUTSIDE.search(text):
+    if _OUTSIDE.search(re.sub(r"(?:^|(?<=\s))#.*", "", text)):
         return ()
     paths = "".join(f'{path}() {{ command_not_found_handle {path} "$@"; }}\n' for path in sorted(set(_PATH.findall(text))))
     script = PRELUDE + paths + re.sub(r"\bPATH=", "PATH_=", text.replace("\r\n", "\n")) + "\nbuiltin wait\n"
@@ -85,11 +85,21 @@ def _nodes(text: str) -> str:
 
 def _wanted(text: str) -> int:
     """How many arguments a script needs: those that it takes without a default; none where it hands on all that it gets."""
-    return 0 if re.search(r"\$[@*#]|\$\{[@*]", text) else max(map(int, re.findall(r"\$\{?([1-9])\b(?!:?[-=+?])", text)), default=0)
+    return (
+        0
+        if re.search(r"\$[@*#]|\$\{[@*]", text)
+        else max((int(one or two) for one, two in re.findall(r"\$([1-9])|\$\{([1-9]\d?)\}", text)), default=0)
+    )
 
 
 def options(text: str, entry: str) -> Iterator[tuple[list[str], list[str]]]:
     """The words before and after an entry point (`trl sft`, `openrlhf.cli.train_sft`, `train.py`) in each command that starts it."""
+    if not entry:  # whatever it starts: the command with most options
+        most = max(commands(text), key=lambda words: sum(word.startswith("--") for word in words), default=())
+        first = next((number for number, word in enumerate(most) if word.startswith("--")), None)
+        if first is not None:
+            yield list(most[:first]), list(most[first:])
+        return
     wanted = [word.rpartition("/")[2] if "$" in word else word for word in entry.split()]
     for words in commands(text):
         at = _place(words, wanted)

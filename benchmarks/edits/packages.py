@@ -15,10 +15,13 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import yaml
+
+from diagnose.units import Version
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".venvs" / "edits"
@@ -28,15 +31,32 @@ LIST = Path(__file__).with_name("packages.yaml")
 ENDINGS = (".py", ".yaml", ".yml", ".toml", ".json", "version/version", "launcher/src/main.rs", "router/src/main.rs")
 
 
+@cache
 def listed() -> Mapping[str, Mapping[str, Any]]:
     data: Mapping[str, Mapping[str, Any]] = yaml.safe_load(LIST.read_text())
     return data
 
 
+def is_recorded(name: str, release: str) -> bool:
+    """Whether rules/declared holds what a release declares; the others only judge."""
+    first = listed()[name].get("recorded", "0")
+    return first is not False and Version(str(first)) <= Version(release)
+
+
+def entries_at(name: str, release: str) -> list[str]:
+    """The entry points that a release has."""
+    return [
+        entry
+        for entry, said in listed()[name]["entries"].items()
+        if Version(str(said.get("since", "0"))) <= Version(release)
+        and ("until" not in said or Version(release) <= Version(str(said["until"])))
+    ]
+
+
 def wanted(name: str) -> Iterator[tuple[str, str, bool | str]]:
     """(package, release, whether from its sources or which repository) of a framework, and of what stands beside it."""
     entry = listed()[name]
-    for release in entry["releases"]:
+    for release in () if entry.get("installed") else entry["releases"]:
         repository = entry.get("repository")
         place = repository.get(str(release)) if isinstance(repository, Mapping) else repository
         yield entry.get("package", name), str(release), place or entry.get("source", False)
@@ -70,6 +90,8 @@ def fetch(package: str, release: str, source: bool | str) -> str:
     }
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     archives = sorted(path for path in downloads.iterdir() if path.suffix in (".whl", ".gz", ".zip"))
+    if not archives and source:  # of some releases only wheels are published
+        return fetch(package, release, source=False)
     if not archives:
         return run.stderr.strip().splitlines()[-1] if run.stderr.strip() else "nothing came"
     unpack(archives[0], target)

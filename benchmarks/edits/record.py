@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from edits.packages import ROOT, listed
+from edits.packages import ROOT, is_recorded, listed
 from edits.tables import all_declared
 
 from diagnose.adapters.schema import framework_tables
@@ -81,6 +81,6 @@ def record(name: str) -> str:
 
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
-    for framework in sys.argv[1:] or listed():
+    for framework in sys.argv[1:] or [name for name, entry in listed().items() if is_recorded(name, str(entry["releases"][-1]))]:
         Path(FOLDER / f"{framework}.yaml").write_text(record(framework))
         print(framework)

@@ -29,8 +29,8 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edits.failures import CARDS, KINDS, log
-from edits.judges import Answers, Column, Question, Verdict, answers, question, verdict
-from edits.packages import ROOT, listed
+from edits.judges import LEFT_OUT, Answers, Column, Question, Verdict, alone, answers, lenient, question, verdict
+from edits.packages import ROOT, entries_at, is_recorded, listed
 
 from diagnose import explain
 from diagnose.adapters.formats.settings import Document
@@ -40,6 +40,7 @@ from diagnose.errors import UserError
 from diagnose.facts import FactBook
 from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit
+from diagnose.units import Version
 
 #: Processes that diagnose, and that parse, at a time.
 WORKERS = os.cpu_count() or 2
@@ -91,19 +92,32 @@ def failures(job: str, tries: int) -> list[tuple[str, str]]:
 
 
 def in_use(document: Document, diagnosis: Diagnosis) -> list[Column]:
-    """The releases, in their order, and entry points that may be in use of the document's framework, of those that are recorded."""
+    """The releases, in their order, and entry points that may be in use of the document's framework: of those that are recorded, else of
+    the older ones that only judge."""
     book = FactBook(diagnosis.facts)
+    entries = [declared_keys._words(entry) for entry in (document.entry, *(str(fact.value) for fact in book.all("train.entry"))) if entry]  # noqa: SLF001
     for name in framework_tables.lineage(document.framework):
-        record = declared_keys.record(name)
-        if record is None:
-            continue
-        entries = [document.entry, *(str(fact.value) for fact in book.all("train.entry"))]
-        at = declared_keys._at(record.columns, [declared_keys._words(entry) for entry in entries if entry])  # noqa: SLF001
         table, keys = framework_tables.table(name), declared_keys.written(entry.key for entry in document.entries)
         span = framework_tables.possible_releases(table, book.version(table.version), keys)
-        at = declared_keys._consistent(record, declared_keys._released(at, span), keys)  # noqa: SLF001
-        return [Column(name, one.release.text, one.entry) for one in sorted(at, key=lambda one: one.release)]
+        record = declared_keys.record(name)
+        recorded = record.columns if record else ()
+        for columns in (recorded, tuple(sorted((*recorded, *unrecorded(name)), key=lambda one: one.release))):
+            at = declared_keys._released(declared_keys._at(columns, entries), span)  # noqa: SLF001
+            if record is not None and columns is recorded and at:
+                at = declared_keys._consistent(record, at, keys)  # noqa: SLF001
+            if at:
+                return [Column(name, one.release.text, one.entry) for one in sorted(at, key=lambda one: one.release)]
     return []
+
+
+def unrecorded(name: str) -> tuple[declared_keys.Column, ...]:
+    """The releases and entry points that judge and that rules/declared does not hold."""
+    return tuple(
+        declared_keys.Column(-1, Version(release), entry)
+        for release in map(str, listed().get(name, {}).get("releases", ()))
+        if not is_recorded(name, release)
+        for entry in entries_at(name, release)
+    )
 
 
 def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
@@ -120,7 +134,30 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
             yield Patch(job, framework, what, edits, (f"rejected: {error}",))
             continue
         asked = [one for file, after in texts.items() for one in _questions(diagnosis, file, after, edits)]
-        yield Patch(job, framework, what, edits, tuple(asked) or ("not judged: a file that was not given",))
+        yield Patch(job, framework, what, edits, tuple(asked or not_given(framework, edits, FactBook(diagnosis.facts))))
+
+
+def not_given(framework: str, edits: Sequence[Edit], book: FactBook) -> Iterator[Question | str]:
+    """Questions about edits of files and commands that were not given: each key is asked of the program that has it."""
+    asked: dict[tuple[str, bool], list[Edit]] = defaultdict(list)
+    for edit in edits:
+        is_command, key = edit.target == "command line", edit.key.lstrip("-").replace("-", "_")
+        names = [*framework_tables.lineage(framework), "accelerate_launch", "torchrun"] if is_command else ["deepspeed", "accelerate"]
+        knows = next((name for name in names if name in listed() and key in framework_tables.known(name)), "")
+        asked[
+            knows or next((name for name in names if name in listed() and framework_tables.table(name).named(key)), ""), is_command
+        ].append(edit)
+    for (name, is_command), some in asked.items():
+        if not name:
+            yield "not judged: a file that was not given"
+            continue
+        table, columns = framework_tables.table(name), record.columns if (record := declared_keys.record(name)) else unrecorded(name)
+        every = tuple(sorted({*columns, *unrecorded(name)}, key=lambda one: one.release))
+        span = framework_tables.possible_releases(table, book.version(table.version), ())
+        entries = [declared_keys._words(str(fact.value)) for fact in book.all("train.entry")]  # noqa: SLF001
+        at = declared_keys._released(declared_keys._at(every, entries), span)  # noqa: SLF001
+        found = [Column(name, one.release.text, one.entry) for one in at]
+        yield alone(found, {edit.key: (edit.frm, edit.to) for edit in some}, is_command) if found else "not judged: no such release"
 
 
 def of_job(job: Job, tries: int) -> list[Patch]:
@@ -178,9 +215,24 @@ def of_newest(questions: Sequence[Question]) -> Answers:
 GROUPS = ("accepted", "rejected", "no effect", "older", "not judged")
 
 
-def judged(patch: Patch, said: Answers) -> Verdict:
+def of_all(questions: Sequence[Question], newest: bool) -> tuple[Answers, Mapping[Question, Question]]:
+    """What is said, and the question without refused keys that stands for each one whose file no release takes."""
+    said: dict[tuple[Column, str], Mapping[str, Any]] = {}
+    asked = {one: one for one in questions}
+    left = list(asked)
+    for _ in range(LEFT_OUT + 1):
+        said |= (of_newest if newest else answers)([asked[one] for one in left])
+        shorter = {one: lenient(asked[one], said) for one in left}
+        left = [one for one in left if shorter[one] is not None]
+        asked |= {one: rest for one, rest in shorter.items() if rest is not None}
+        if not left:
+            break
+    return said, asked
+
+
+def judged(patch: Patch, said: Answers, asked: Mapping[Question, Question]) -> Verdict:
     """The worst of what is said about the parts of a patch; it has an effect where one part has."""
-    verdicts = [verdict(one, said) if isinstance(one, Question) else Verdict.of(one) for one in patch.asked]
+    verdicts = [verdict(asked[one], said) if isinstance(one, Question) else Verdict.of(one) for one in patch.asked]
     groups = {one.group: one for one in reversed(verdicts)}
     return next(groups[name] for name in ("rejected", "older", "accepted", "no effect", "not judged") if name in groups)
 
@@ -213,12 +265,13 @@ def main() -> int:
             for patch in some:
                 found.setdefault((patch.job, patch.edits), patch)
     print(f"{len(found)} patches of {len(drawn)} jobs", file=sys.stderr)
-    said = (of_newest if options.newest else answers)([one for patch in found.values() for one in patch.asked if isinstance(one, Question)])
+    questions = [one for patch in found.values() for one in patch.asked if isinstance(one, Question)]
+    said, asked_instead = of_all(questions, options.newest)
     releases: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     unjudged: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     left: list[str] = []
     for patch in found.values():
-        result = judged(patch, said)
+        result = judged(patch, said, asked_instead)
         framework, release = (result.column.framework, result.column.release) if result.column else (patch.framework, "")
         releases[framework, release][result.group] += 1
         if result.group == "not judged":
@@ -245,13 +298,15 @@ parser cannot be imported, and the options that its sources declare judge instea
 
 COLUMNS = """A patch is a remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and
 takes the file as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser
-makes the same of both), *older*: an older release that takes the file refuses the patch. *Not judged* patches are listed below with why."""
+makes the same of both), *older*: an older release that takes the file refuses the patch. Where no release takes the file, a key that is
+refused and that the patch does not touch (a slip, a key of a fork) is left out before and after. A patch of a file that was not given is
+judged alone. *Not judged* patches are listed below with why."""
 
 
 def document(size: tuple[int, int, int, bool], seconds: float, lines: Iterable[str], left: Sequence[str], reasons: Sequence[str]) -> str:
     """The tables of a run for docs, with what is left and what nobody judged."""
     releases = (
-        f"| {name} | {entry.get('judge', '')} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |"
+        f"| {name} | {entry['judge']} | {', '.join(map(str, entry['releases']))} | {', '.join(entry['entries'])} |"
         for name, entry in listed().items()
     )
     return "\n".join(

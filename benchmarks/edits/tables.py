@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edits.declared import Declared, declared
-from edits.packages import listed, tree
+from edits.packages import entries_at, is_recorded, listed, tree
 
 from diagnose.adapters.schema import framework_tables
 from diagnose.release_spans import ReleaseSpan
@@ -30,14 +30,9 @@ def all_declared(name: str) -> Iterator[tuple[str, str, Declared, dict[str, Vers
         root = tree(package, release)
         others = {other: str(releases[number]) for other, releases in spec.get("beside", {}).items()}
         versions = {f"version.{other}": Version(text) for other, text in {**others, name: release}.items()}
-        for entry, said in spec["entries"].items():
-            since, until = said.get("since"), said.get("until")
-            if (
-                root.is_dir()
-                and not (since and Version(release) < Version(str(since)))
-                and not (until and Version(str(until)) < Version(release))
-            ):
-                yield release, entry, declared(said, root, [tree(*pair) for pair in others.items()]), versions
+        if root.is_dir() and is_recorded(name, release):
+            for entry in entries_at(name, release):
+                yield release, entry, declared(spec["entries"][entry], root, [tree(*pair) for pair in others.items()]), versions
 
 
 def complaints(name: str) -> Iterator[str]:

@@ -171,6 +171,7 @@ class Need(Row):
     add: str = ""
     since: str = ""
     until: str = ""
+    version: str = ""
 
 
 class KeyLine(Row):
@@ -297,6 +298,7 @@ class Framework(Row):
     environment: str = ""
     variables: bool = False
     bare_switches: bool = False
+    json_blocks: list[str] = []
     role: Role | None = None
     launches: str = ""
     aliases: list[str] = []

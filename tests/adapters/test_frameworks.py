@@ -58,6 +58,7 @@ RESERVED = {
     "shape",
     "environment",
     "bare_switches",
+    "json_blocks",
     "traits",
     "role",
     "launches",

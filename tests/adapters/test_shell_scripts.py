@@ -85,6 +85,23 @@ def test_what_a_word_becomes(text: str, found: str | None) -> None:
     assert (flags(text).get("x") if run(text) else None) == found
 
 
+@for_each(
+    "printed",
+    [
+        "$(nvidia-smi -L | wc -l)",
+        "`nvidia-smi --list-gpus | grep -c GPU`",
+        '$(python -c "import torch; print(torch.cuda.device_count())")',
+        "$(shuf -i 10000-65535 -n 1)",
+    ],
+)
+@for_each("start", ["torchrun --nproc_per_node {}", "N={}\ntorchrun --nproc_per_node $N"])
+def test_a_command_whose_output_is_a_value_is_one_word(start: str, printed: str) -> None:
+    """Its own words are no options of the launcher, and its program is not the one that trains."""
+    program, launcher = read(f"{start.format(printed)} train/sft.py --per_device_train_batch_size 1").documents
+    assert [entry.key for entry in launcher.entries] == ["--nproc_per_node"]
+    assert (program.entry, [entry.key for entry in program.entries]) == ("train/sft.py", ["--per_device_train_batch_size"])
+
+
 def test_sums_and_patterns() -> None:
     held = {"A": "6"}
     assert evaluate("(A + 2) * -3 / 5", held.get) == -4

@@ -16,6 +16,7 @@ from diagnose.adapters.schema.declared_keys import Use
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.parse.model.reading import Reading
 from diagnose.plan.edits import knob_edits
+from diagnose.plan.edits.key_spelling import spelled_key
 from diagnose.plan.edits.setting_conflicts import broken_constraints, constraint_text
 from diagnose.plan.edits.verified_edits import _doubt
 from diagnose.plan.patch import patching
@@ -46,6 +47,67 @@ def doubt(files: Mapping[str, str], changes: Mapping[str, Value]) -> str:
     edits = knob_edits.edits(found.documents, book, changes)
     assert edits
     return _doubt(edits, found.documents, book)
+
+
+# -- releases of other libraries
+
+
+@for_each(
+    "text, knob, value, key, first, last",
+    [
+        ("SFTTrainer(model=m, args=TrainingArguments(output_dir='o', per_device_train_batch_size=4))", "train.gradient_checkpointing",
+         "enabled", "gradient_checkpointing_kwargs", "4.35.0", "4.34.1"),
+        ("m = AutoModelForCausalLM.from_pretrained('gpt2')\nTrainer(model=m, args=TrainingArguments('o'))", "model.attention",
+         "flash_attention_2", "from_pretrained.attn_implementation", "4.36.0", "4.35.2"),
+        ("m = AutoModelForCausalLM.from_pretrained('gpt2')\nm(m.generate()).loss.backward()", "model.attention", "flash_attention_2",
+         "from_pretrained.attn_implementation", "4.36.0", "4.35.2"),
+    ],
+)  # fmt: skip
+def test_a_key_of_transformers_is_added_from_its_release_on(text: str, knob: str, value: str, key: str, first: str, last: str) -> None:
+    """Whichever library's script it stands in."""
+    script = f"from transformers import *\nfrom trl import *\n{text}\n" if "SFT" in text else f"from transformers import *\n{text}\n"
+    files, changes = {"train.py": script}, {knob: value}
+    assert any(word.startswith(f"{key} ") for word in keys(files, changes, transformers=first) or ())
+    assert not any(word.startswith(f"{key} ") for word in keys(files, changes, transformers=last) or ())
+
+
+@for_each(
+    "program, first, last",
+    [("train_ppo_ray", "0.6.0", "0.5.9"), ("train_sft", "0.5.4", "0.5.3"), ("train_rm", "0.4.4", "0.4.3"), ("train_dpo", "0.4.4", "0.4.3")],
+)
+def test_ring_attention_is_added_from_the_release_of_the_program_on(program: str, first: str, last: str) -> None:
+    """OpenRLHF's programs got it one after another."""
+    script = f"deepspeed --module openrlhf.cli.{program} --pretrain a/b --micro_train_batch_size 2 --max_len 2048 --zero_stage 3\n"
+    added = ["--ring_attn_size 2", "--packing_samples"]
+    assert keys({"run.sh": script}, {"parallel.context": 2}, openrlhf=first) == added
+    assert keys({"run.sh": script}, {"parallel.context": 2}, openrlhf=last) is None
+
+
+@for_each(
+    "text, changes",
+    [
+        ("lmf rm --model a/b --model_class cls --train_dataset d --micro_batch_size 4 --cutoff_len 1024", {"train.finetuning": "lora"}),
+        ("lmf sft --model a/b --train_dataset d --micro_batch_size 4 --cutoff_len 1024", {"fsdp.sharding": "full_shard"}),
+        ("trl sft --model_name_or_path a/b --dataset_name d --fsdp full_shard", {"fsdp.offload": True}),
+    ],
+)
+def test_a_key_of_a_block_that_is_one_word_of_json_is_no_option(text: str, changes: Mapping[str, Value]) -> None:
+    assert not any("." in key.partition(" ")[0] for key in keys({"run.sh": f"{text}\n"}, changes) or ())
+
+
+def test_a_key_of_another_program_of_the_house_is_not_added() -> None:
+    """NeMo 2's recipes have keys that NeMo 1's files lack; PaddleFormers has some that PaddleNLP lacks."""
+    old = "name: megatron_gpt\nmodel:\n  mcore_gpt: true\n  micro_batch_size: 2\n  tensor_model_parallel_size: 4\n"
+    assert not keys({"gpt.yaml": old}, {"zero.offload_optimizer": "cpu"})
+    run = "python -m paddle.distributed.launch run_finetune.py --per_device_train_batch_size 2 --sharding stage1 --recompute 1\n"
+    assert keys({"run.sh": run}, {"train.finetuning": "lora"}) == ["--lora true"]
+
+
+def test_what_a_program_takes_no_option_for_is_not_added_to_its_command() -> None:
+    """A command that names nothing but its configuration has options, too; a name in that configuration is none of them."""
+    command = {"run.sh": "xtuner train llama2_7b_full_alpaca_e3\n"}
+    assert not keys(command, {"parallel.context": 2})
+    assert spelled_key(read(command).documents[0], "deepspeed") == "--deepspeed"
 
 
 # -- the records

@@ -177,6 +177,7 @@ def table(name: str) -> Table:
         environment=raw.get("environment", base.environment if base else "shell"),
         variables=raw.get("variables", base.variables if base else False),
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
+        json_blocks=frozenset(raw.get("json_blocks", base.json_blocks if base else ())),
         role=raw.get("role", ""),
         launches=raw.get("launches", ""),
         constraints=(*map(_constraint, raw.get("constraints", ())), *(base.constraints if base else ())),
@@ -306,7 +307,8 @@ def _constraint(entry: str | Mapping[str, Any]) -> Constraint:
 
 
 def _need(entry: Mapping[str, Any]) -> Need:
-    return Need(entry["key"], entry.get("to"), entry.get("add", ""), from_data(entry.get("since"), entry.get("until")))
+    releases = from_data(entry.get("since"), entry.get("until"))
+    return Need(entry["key"], entry.get("to"), entry.get("add", ""), releases, entry.get("version", ""))
 
 
 def possible_releases(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:

@@ -13,12 +13,14 @@ from diagnose.units import Version
 
 
 class Need(NamedTuple):
-    """A key that another one requires: set `to` a value, or with an item to `add` to its list."""
+    """A key that another one requires: set `to` a value, or with an item to `add` to its list. `version`: the fact of another library's
+    release, where `releases` are that one's."""
 
     key: str
     to: object = None
     add: str = ""
     releases: ReleaseSpan = EVERY
+    version: str = ""
 
 
 class Constraint(NamedTuple):
@@ -118,6 +120,7 @@ class Table:
     environment: str = "shell"  # the table of the variables that its programs run with
     variables: bool = False  # its keys are such variables
     bare_switches: bool = False  # its switches are options without a value
+    json_blocks: frozenset[str] = frozenset()  # blocks that are one JSON word on its command line, so that their keys are no options
     role: str = ""  # what it is where it is no trainer of its own: diagnose/adapters/schema/framework_tables.py
     launches: str = ""  # the launcher whose options these are
     constraints: tuple[Constraint, ...] = ()  # of knobs, without which it refuses to start: diagnose/plan/edits/setting_conflicts.py

@@ -16,6 +16,10 @@ MAX_VALUE = 50_000
 #: Characters and words that all expansions may come to: each use of a variable copies its value.
 MAX_EXPANDED = 3_000_000
 
+#: A word with the commands in it, such as `$(nvidia-smi -L | wc -l)`, of which 200 characters are kept; with brackets in brackets.
+_PLAIN = r"[^()]{0,200}"
+_PARTS = lazy_compile(rf"(?:\$\({_PLAIN}(?:\({_PLAIN}(?:\({_PLAIN}\){_PLAIN}){{0,8}}\){_PLAIN}){{0,8}}\)|\S)+")
+
 
 @dataclass(slots=True, eq=False)
 class Definition:
@@ -77,8 +81,9 @@ class Chars:
         self.sure = self.sure and other.sure
 
     def words(self) -> list[Word]:
-        """The text split at whitespace, as a shell splits an unquoted expansion; quote characters in it mean nothing."""
-        return [self.word(part.start(), part.end()) for part in re.finditer(r"\S+", self.text)]
+        """The text split at whitespace, as a shell splits an unquoted expansion; quote characters in it mean nothing. A command whose
+        output would stand there is one word, whatever it prints."""
+        return [self.word(part.start(), part.end()) for part in _PARTS.finditer(self.text)]
 
     def word(self, start: int, end: int) -> Word:
         part = Chars(self.text[start:end], self.starts[start:end], self.ends[start:end], self.sure)

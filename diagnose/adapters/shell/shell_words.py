@@ -25,10 +25,9 @@ class WordReader(Expander):
 
     def read_words(self) -> list[Word]:
         """The next word, or the several words that its unquoted variables expand to."""
-        start = self.pos
-        whole, several, any_piece = Chars(), list[Word](), False
-        for part, split in self._read_pieces():
-            any_piece = True
+        start, pieces = self.pos, self._read_pieces()
+        whole, several = Chars(), list[Word]()
+        for part, split in pieces:
             if isinstance(split, list):
                 several += split
             elif split and len(parts := part.words()) > 1:
@@ -37,11 +36,13 @@ class WordReader(Expander):
                 whole.extend(part if not split else _strip_blanks(part))
         if several:
             return several
-        if not any_piece:
+        if not pieces:
             self.pos = max(self.pos, start + 1)
             return []
         if not whole.text and self.text[start] == "$":
             return []  # an unset variable leaves no word
+        if pieces[0][1] is True and len(pieces) == 1 and not whole.sure and " " in whole.text:
+            return [whole.word(0, len(whole.text))]  # a command's output: changed where the command stands
         return [Word(whole.text, start, self.pos, whole.sure, whole, tuple(whole.definitions))]
 
     def read_value(self) -> Chars:

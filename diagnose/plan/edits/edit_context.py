@@ -16,7 +16,7 @@ from diagnose.plan.edits.key_spelling import is_declared, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.remedies.remedy import Edit
 from diagnose.records import NamedTuple
-from diagnose.release_spans import ReleaseSpan
+from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import hold, word_of
 
 #: Degrees of parallelism, each over as many cards.
@@ -109,7 +109,9 @@ class EditContext(NamedTuple):
         span, edits = self.span(document), []
         entries = {name_of(entry.key): entry for entry in document.entries}
         for need in key.needs:
-            applies = need.releases.covers(span) if is_declared(document, need.key) else False
+            release = self.book.version(need.version) if need.version else None
+            releases = ReleaseSpan(release, release) if release else EVERY if need.version else span
+            applies = need.releases.covers(releases) if is_declared(document, need.key) else False
             if applies is False or (applies is None and need.releases.high is not None):
                 continue
             entry = entries.get(need.key)

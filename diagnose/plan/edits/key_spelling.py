@@ -115,16 +115,15 @@ def same_word(value: Value, word: str) -> bool:
     return str(value) == word
 
 
-#: Blocks that are one JSON word on a command line, so that their keys are no options there.
-_JSON_BLOCKS = ("fsdp_config", "accelerator_config", "gradient_checkpointing_kwargs")
-
-
 def fits_form(document: Document, key: Key) -> bool:
     """Whether the key exists in documents of this form: a keyword argument needs a script with its call, a bare key any call."""
     call, is_dotted, _ = key.key.partition(".")
     is_call = bool(is_dotted) and (call in ("from_pretrained", "Trainer", "model_init_kwargs") or call[:1].isupper())
+    table = framework_tables.table(document.framework)
     if document.form != "python":
-        return not is_call and not key.code and not (document.form in ("shell", "command") and is_dotted and call in _JSON_BLOCKS)
+        is_json = bool(is_dotted) and call in table.json_blocks
+        is_own = table.overrides and not is_dotted and key.key != table.file_key and not table.switch(key.key)  # a name in a module
+        return not is_call and not key.code and not (document.form in ("shell", "command") and (is_json or is_own))
     if key.cli:
         return False
     if call == "model_init_kwargs" and any(entry.key.startswith("from_pretrained.") for entry in document.entries):
@@ -132,7 +131,6 @@ def fits_form(document: Document, key: Key) -> bool:
     is_present = any(entry.key == call or entry.key.startswith(f"{call}.") for entry in document.entries)
     if is_call and call != "model_init_kwargs":
         return is_present
-    table = framework_tables.table(document.framework)
     if is_dotted and table.detect.get("modules") and key.key.rpartition(".")[0] in document.index.blocks:
         return True
     if is_dotted and not table.trainer and not table.variables and not is_present:
@@ -146,7 +144,8 @@ def spelled_key(document: Document, key: str) -> str:
     if document.form not in ("shell", "command") or table.variables or table.interpolates or (table.overrides and "." in key):
         return key
     keys = [entry.key for entry in document.entries]
-    if keys and not any(option.startswith("-") for option in keys) and not table.serves:  # of an engine these are names without an option
+    are_names = not table.serves and not table.overrides  # of such programs these are arguments without an option
+    if keys and are_names and not any(option.startswith("-") for option in keys):
         return key
     wants_dashes = declared_keys.wants_dashes(document.framework, key)
     if wants_dashes is not None:
