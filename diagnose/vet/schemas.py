@@ -537,6 +537,7 @@ class Fact(Both):
     of: str = ""
     how: Both | None = None
     ask: Both | None = None
+    answers: list[str] = []
 
 
 class ProducedFact(Fact):

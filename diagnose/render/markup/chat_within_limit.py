@@ -9,6 +9,7 @@ from typing import Literal
 
 from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
+from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.markup import markdown
@@ -161,6 +162,7 @@ class _MessageParts:
             f"{self.dialect.strong(failure_text.banner(self.diagnosis, self.lang))}{colon(self.lang)}{self.dialect.escape(headline)}",
             *filter(None, [self.dialect.escape(failure_text.assumption(self.diagnosis, self.lang))]),
             *rooms,
+            *(self.note(notice) for notice in failure_text.leading_notices(self.diagnosis)[:NOTES]),
         ]
         return "\n".join(lines)
 
@@ -252,6 +254,9 @@ class _MessageParts:
         return f"{self.dialect.strong(word('question', self.lang))}{colon(self.lang)}{text} {self.dialect.code_span(first.set)}"
 
     def notes(self) -> str:
-        others = [entry for entry in self.diagnosis.notices if entry.level != "info" and entry.code not in failure_text.LEADING_NOTICES]
-        notices = [*failure_text.leading_notices(self.diagnosis), *others][:NOTES]
-        return "\n".join(self.dialect.escape(words.notice_with_level(entry, self.lang)) for entry in notices)
+        leading = failure_text.leading_notices(self.diagnosis)
+        others = [entry for entry in self.diagnosis.notices if entry.level != "info" and entry not in leading]
+        return "\n".join(map(self.note, others[:NOTES]))
+
+    def note(self, notice: Notice) -> str:
+        return self.dialect.escape(words.notice_with_level(notice, self.lang))

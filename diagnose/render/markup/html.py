@@ -70,7 +70,7 @@ class _Page:
             for line in lines
         }
         self.banner, self.good = failure_text.banner(diagnosis, lang), failure_text.is_good_news(diagnosis)
-        self.assumption = failure_text.assumption(diagnosis, lang)
+        self.assumption, self.leading = failure_text.assumption(diagnosis, lang), failure_text.leading_notices(diagnosis)
         self.room = outlook_view.room_lines(diagnosis, lang)
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
         memory = card_bar.build_card(diagnosis, lang)

@@ -131,13 +131,15 @@ def repeats_headline(explanation: str, headline: str) -> bool:
 
 
 def leading_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """The notices that stand before everything but the headline."""
-    return tuple(notice for notice in diagnosis.notices if notice.code in LEADING_NOTICES)
+    """The notices that stand before everything but the headline: inputs that could not be read first, then what changes the reading."""
+    leading = [notice for notice in diagnosis.notices if notice.level == "error" or notice.code in LEADING_NOTICES]
+    return tuple(sorted(leading, key=lambda notice: notice.level != "error"))
 
 
 def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """Warnings and errors, and information about which run is diagnosed, without the leading ones."""
-    others = (notice for notice in diagnosis.notices if notice.code not in LEADING_NOTICES)
+    """Warnings, and information about which run is diagnosed, without the leading ones."""
+    leading = leading_notices(diagnosis)
+    others = (notice for notice in diagnosis.notices if notice not in leading)
     return tuple(notice for notice in others if notice.level != "info" or notice.code in RUN_NOTICES)
 
 

@@ -37,10 +37,20 @@ _DETAILS = (
     *("note", "reasons of others"),
 )
 _ASIDES = ("rejected", "last gap", "second edits", "first gap", "shares", "rest of notes")
-_ESSENTIALS = ("reasons of steps", "question", "figures of causes", "gaps", "places", "peak", "doubt")
-OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps")
+_ESSENTIALS = ("reasons of steps", "figures of causes", "gaps", "places", "peak", "doubt")
+OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps", "question")
 #: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
-OMISSIONS_OF_LITTLE = (*_DETAILS, *_ASIDES, "edits of others", *_ESSENTIALS, "later failure", "edits of later steps", "unknowns", "hint")
+OMISSIONS_OF_LITTLE = (
+    *_DETAILS,
+    *_ASIDES,
+    "edits of others",
+    *_ESSENTIALS,
+    "later failure",
+    "edits of later steps",
+    "unknowns",
+    "hint",
+    "question",
+)
 
 
 @dataclass(slots=True)
@@ -58,7 +68,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The answer as text of at most `view.width` columns."""
     diagnosis = map_texts(diagnosis, harmless) if view.verbose else advice_text.to_show(diagnosis)
     page = Page(view.width, view.colour)
-    headline(page, diagnosis, lang)
+    headline(page, diagnosis, lang, view)
     if view.verbose:
         full_text.append(page, diagnosis, lang)
     else:
@@ -67,15 +77,18 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     return page.text()
 
 
-def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def headline(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     where = failure_text.failure_place(diagnosis)
     banner = failure_text.banner(diagnosis, lang) + (bracketed(where, lang) if where else "")
     page.say(banner, style="good" if failure_text.is_good_news(diagnosis) else "bad")
     page.say(diagnosis.verdict.headline.to(lang), style="bold")
     for number, line in enumerate(outlook_view.room_lines(diagnosis, lang)):
         page.say(line, "  " if number and len(diagnosis.ledgers) > 1 else "")
-    for notice in failure_text.leading_notices(diagnosis):
-        full_text.notice(page, notice, diagnosis, lang, "", excerpt=False)
+    leading = failure_text.leading_notices(diagnosis)
+    for notice in leading[: len(leading) if view.verbose else NOTES]:
+        full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error")
+    if not view.verbose and len(leading) > NOTES:
+        page.say(word("more_notices", lang, count=len(leading) - NOTES), style="dim")
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
@@ -275,13 +288,13 @@ def question(screen: Screen) -> None:
 
 
 def notices(screen: Screen) -> None:
-    """Errors of inputs and which of several runs is diagnosed; without what headline or plan already say."""
+    """Warnings, and which of several runs is diagnosed; without what headline or plan already say."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     important = notices_to_show(diagnosis, lang)
     limit = 1 if "second note" in screen.omitted else NOTES
     for notice in important[:limit]:
-        if notice.level == "error" or "rest of notes" not in screen.omitted:
-            full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.omitted)
+        if "rest of notes" not in screen.omitted:
+            full_text.notice(page, notice, diagnosis, lang, "", excerpt="excerpts" not in screen.omitted)
         else:
             first, *more = wrap(words.notice_with_level(notice, lang), page.width - 2)
             page.say(first + " …" if more else first, style="note")
@@ -293,12 +306,11 @@ def notices_to_show(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
     """The notices for one screen, most important first."""
     plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
     corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
-    selected = [
+    return [
         note
         for note in failure_text.important_notices(diagnosis)
-        if note.level == "error" or not (is_about(note, corrected) or failure_text.repeats_headline(note.message.to(lang), headline))
+        if not (is_about(note, corrected) or failure_text.repeats_headline(note.message.to(lang), headline))
     ]
-    return sorted(selected, key=lambda notice: notice.level != "error")
 
 
 def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:
