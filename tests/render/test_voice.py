@@ -79,7 +79,7 @@ def test_the_parts_of_an_answer_stand_in_order(lang: Lang) -> None:
     question: of those that an answer has, none before the one above it."""
     starts = {name: word(name, lang) for name in ("why", "not_here", "question")}
     assumes = word("assumes", lang, what="|").partition("|")[0]
-    wrong, seen = {}, set()
+    wrong, seen = {}, set[str]()
     for name in sample(folders(), 60):
         diagnosis = diagnosed(name)
         if diagnosis.verdict.status != "oom" or diagnosis.outlook is not None:
