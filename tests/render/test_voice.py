@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from pathlib import Path
 
 from cases import CORPUS, diagnosed, folders
@@ -14,7 +15,7 @@ from diagnose.phrases import Lang
 from diagnose.render.markup import html, markdown
 from diagnose.render.markup.chat_within_limit import chat
 from diagnose.render.parts.advice_text import FITTING
-from diagnose.render.parts.failure_text import LEADING_NOTICES
+from diagnose.render.parts.failure_text import LEADING_NOTICES, assumption
 from diagnose.render.parts.view import View
 from diagnose.render.parts.words import word
 from diagnose.render.text.one_screen import LINES, LITTLE, render
@@ -99,6 +100,29 @@ def test_the_parts_of_an_answer_stand_in_order(lang: Lang) -> None:
         if there != sorted(there):
             wrong[name] = found
     assert not wrong and seen == {"what", "why", "assumes", "bar", "do", "not", "ask"}
+
+
+@for_each("lang", ["en", "zh"])
+@for_each("name", ["cyclegan-beside-another", "four-billion-in-full-on-one-v100"])
+def test_every_surface_keeps_that_order(name: str, lang: Lang) -> None:
+    """A comment, a message of a chat and a page: headline, why and how sure, the assumption, the bar, the plan."""
+    diagnosis = diagnosed(name)
+    plan, assumed = diagnosis.outcome.plan, assumption(diagnosis, lang)
+    assert plan is not None and assumed
+    title = next(remedy.title.to(lang) for remedy in diagnosis.outcome.remedies if remedy.id == plan.steps[0])
+    forms = {
+        "markdown": markdown.render(diagnosis, lang),
+        "slack": chat(diagnosis, "slack", lang).text,
+        "feishu": chat(diagnosis, "feishu", lang).text,
+        "page": re.sub(r"<[^>]+>", "", html.render(diagnosis, lang).partition("<body")[2]),
+    }
+    bar = {"page": word("memory", lang)}
+    for form, text in forms.items():
+        seen = re.sub(r"\s+", "", unescape(text).replace("\\", ""))
+        parts = (diagnosis.verdict.headline.to(lang)[:40], word("why", lang), assumed[:30], bar.get(form, "```"), title)
+        places = [seen.index(re.sub(r"\s+", "", part)) for part in parts]
+        assert form == "page" or places == sorted(places), (form, places)
+        assert places[:4] == sorted(places[:4]), (form, places)
 
 
 def index(lines: list[str], start: str) -> int | None:

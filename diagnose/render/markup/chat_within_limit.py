@@ -124,7 +124,7 @@ def assemble(content: _MessageParts, patch: str) -> Message:
     head = content.head()
     parts = [
         part
-        for part in (content.bar(), content.plan(), content.why(), content.others(), content.refused(), content.question(), content.notes())
+        for part in (content.why(), content.bar(), content.plan(), content.others(), content.refused(), content.question(), content.notes())
         if part
     ]
     by_weight = [
@@ -160,7 +160,6 @@ class _MessageParts:
         rooms = [self.dialect.escape(line) for line in outlook_view.room_lines(self.diagnosis, self.lang)[:2]]
         lines = [
             f"{self.dialect.strong(failure_text.banner(self.diagnosis, self.lang))}{colon(self.lang)}{self.dialect.escape(headline)}",
-            *filter(None, [self.dialect.escape(failure_text.assumption(self.diagnosis, self.lang))]),
             *rooms,
             *(self.note(notice) for notice in failure_text.leading_notices(self.diagnosis)[:NOTES]),
         ]
@@ -216,6 +215,10 @@ class _MessageParts:
         return f"{place}{colon(self.lang)}{self.dialect.code_span(advice_text.edit(change, self.lang))}"
 
     def why(self) -> str:
+        """The causes with their certainty, and what that takes for granted."""
+        return "\n".join(filter(None, (self.causes(), self.dialect.escape(failure_text.assumption(self.diagnosis, self.lang)))))
+
+    def causes(self) -> str:
         causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]
         if causes:
             text = failure_text.brief_causes(

@@ -75,6 +75,7 @@ class _Page:
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
         memory = card_bar.build_card(diagnosis, lang)
         self.accounted = card_bar.figures_of_causes(diagnosis, lang)
+        self.why = failure_text.why_line(diagnosis, self.accounted, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
         self.explained, self.sides = memory_rows.explained(diagnosis), bar_charts.plan_bars(diagnosis, lang)
         self.timelines = step_chart.timelines(diagnosis, lang)

@@ -13,7 +13,7 @@ from diagnose.facts import Notice
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.plan.pricing import fit
-from diagnose.render.parts.words import amount, bracketed, comma, phase, places, semicolon, word
+from diagnose.render.parts.words import amount, bracketed, colon, comma, phase, places, semicolon, sentence, word
 from diagnose.units import Size
 
 #: Notices about which of several runs is diagnosed: shown though they are only information.
@@ -28,6 +28,9 @@ Figure: TypeAlias = "tuple[Size | None, float | None]"
 WIDE = 1.5
 #: A figure in a sentence.
 FIGURE = re.compile(r"\d[\d.]* (?:[KMGT]i?B|bytes)")
+
+#: Causes in the line that names them.
+CAUSES = 2
 
 #: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
@@ -80,6 +83,13 @@ def brief_causes(
         notes = comma(lang).join(filter(None, [certainty(cause, lang), figures_text, place]))
         texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
     return semicolon(lang).join(texts)
+
+
+def why_line(diagnosis: Diagnosis, figures: Mapping[str, Figure], lang: Lang) -> str:
+    """The leading causes by name, and how sure each is, as a line of its own; empty where none has a name."""
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    text = brief_causes(leading, figures, lang, [""] * len(leading))
+    return f"{word('why', lang)}{colon(lang)}{sentence(text, lang)}" if text else ""
 
 
 def assumption(diagnosis: Diagnosis, lang: Lang) -> str:

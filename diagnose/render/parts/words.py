@@ -66,6 +66,12 @@ def amount(size: Size, lang: Lang = "en") -> str:
     return word("range", lang, low=low, high=high)
 
 
+def where_to_read(address: str, rule: str) -> str:
+    """Where a terminal's reader finds more on a rule: its address, or the command that shows a page of the manual wherever it is
+    installed; empty for a rule of the user's."""
+    return f"oomdoctor rules show {rule}" if address and "://" not in address else address
+
+
 def figure(size: Size) -> str:
     """A size as one figure for a column, always in the same unit."""
     return gib(size.bytes)

@@ -31,8 +31,7 @@ def evidence(page: Page, cause: Ruling) -> None:
     for witness in cause.evidence:
         if place := words.place(witness):
             page.say(f"{place}  {one_line(witness.text or witness.key)[:200]}", "     ", "       ", "dim")
-    if cause.url:  # of a rule of ours, which the command shows wherever it is installed
-        page.say(f"oomdoctor rules show {cause.rule}", "     ", style="name")
+    page.say(words.where_to_read(cause.url, cause.rule), "     ", style="name")
 
 
 def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:

@@ -23,7 +23,7 @@ from diagnose.render.text import character_bar, details, full_text
 from diagnose.units import Size
 
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
-EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
+EDITS, NOTES, REJECTED = 2, 2, 3
 
 #: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
 LINES, COLUMNS = 24, 80
@@ -128,7 +128,7 @@ def write(screen: Screen) -> None:
 def why(screen: Screen) -> None:
     """The causes named in the headline: certainty, size, and places other than that of the banner."""
     diagnosis, lang = screen.diagnosis, screen.lang
-    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][: failure_text.CAUSES]
     limit = 0 if "places" in screen.omitted else 1 if "second place" in screen.omitted else 2
     share, size = (name not in screen.omitted for name in ("shares", "figures of causes"))
     failed = failure_text.failure_place(diagnosis)
