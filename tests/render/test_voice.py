@@ -193,3 +193,17 @@ def test_a_command_that_ended_early_is_said_first(lang: Lang) -> None:
         assert one_line(text).replace("\\", "").index(said[:20]) < one_line(text).index("1. ")
     page = one_line(html.render(diagnosis, lang))
     assert page.index('class="note warning"') < page.index('id="plan"')
+
+
+@for_each("lang, said", [("en", "By the estimate it would fail later too"), ("zh", "按估算，过了这里之后也会失败")])
+def test_a_later_peak_that_does_not_fit_stands_before_the_bar(lang: Lang, said: str) -> None:
+    """The plan is for that peak, so that it is no matter of a legend; on every surface, and once."""
+    diagnosis = diagnosed("openrlhf-392")
+    page = html.render(diagnosis, lang)
+    assert page.count(said) == 1 and page.index(said) < page.index('id="memory"')
+    for text in (
+        render(diagnosis, lang, View()),
+        markdown.render(diagnosis, lang).partition("<details>")[0],
+        chat(diagnosis, "slack", lang).text,
+    ):
+        assert text.count(said) == 1 and text.index(said) < text.index("[W")

@@ -215,8 +215,9 @@ class _MessageParts:
         return f"{place}{colon(self.lang)}{self.dialect.code_span(advice_text.edit(change, self.lang))}"
 
     def why(self) -> str:
-        """The causes with their certainty, and what that takes for granted."""
-        return "\n".join(filter(None, (self.causes(), self.dialect.escape(failure_text.assumption(self.diagnosis, self.lang)))))
+        """The causes with their certainty, what that takes for granted, and that it would fail later too."""
+        more = failure_text.assumption(self.diagnosis, self.lang), memory_rows.later_failure(self.diagnosis, self.lang)
+        return "\n".join(filter(None, (self.causes(), *map(self.dialect.escape, more))))
 
     def causes(self) -> str:
         causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]

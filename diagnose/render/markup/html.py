@@ -75,6 +75,7 @@ class _Page:
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
         memory = card_bar.build_card(diagnosis, lang)
         self.accounted = card_bar.figures_of_causes(diagnosis, lang)
+        self.later = memory_rows.later_failure(diagnosis, lang)
         self.why = failure_text.why_line(diagnosis, self.accounted, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
         self.explained, self.sides = memory_rows.explained(diagnosis), bar_charts.plan_bars(diagnosis, lang)
@@ -114,7 +115,9 @@ class _Page:
         if ledger is not None and moment is not None and moment.terms and not on_host:
             printed.insert(0, words.sentence(memory_rows.balance(ledger, moment, self.lang), self.lang))
             notes += [
-                memory_rows.peak_text(ledger, moment, self.lang) if ledger.failing and memory_rows.peaks_later(ledger, moment) else ""
+                memory_rows.peak_text(ledger, moment, self.lang)
+                if ledger.failing and not self.later and memory_rows.peaks_later(ledger, moment)
+                else ""
             ]
             notes += [memory_rows.missing_facts(ledger, self.lang)]
         return printed, [note for note in notes if note]

@@ -131,6 +131,23 @@ def inferred_card(diagnosis: Diagnosis, lang: Lang) -> str:
     return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
 
 
+def later_failure(diagnosis: Diagnosis, lang: Lang) -> str:
+    """That a later point of the step does not fit either; empty where it does. It decides what to do, so that it stands before the bar."""
+    ledger = main_ledger(diagnosis)
+    moment = main_moment(ledger)
+    if ledger is None or moment is None or not ledger.failing or failure_text.on_host(diagnosis):
+        return ""
+    if estimate_deviation(diagnosis) in ("above", "at_limit") or others_hold_the_card(ledger, diagnosis):
+        return ""  # it was not as the estimate takes it to be
+    return peak_text(ledger, moment, lang) if peaks_later(ledger, moment) and overflows(ledger) else ""
+
+
+def others_hold_the_card(ledger: Ledger, diagnosis: Diagnosis) -> bool:
+    """Whether what can be used is what other processes left, and not what the job will have."""
+    sizes = [fact.value for fact in diagnosis.facts if fact.name == "log.other_processes"]
+    return ledger.usable is not None and any(isinstance(size, Size) and size.bytes > ledger.usable.bytes for size in sizes)
+
+
 def peaks_later(ledger: Ledger, now: Moment) -> bool:
     """Whether the peak exceeds this moment."""
     return ledger.peak is not None and ledger.peak.name != now.name and ledger.peak.total.bytes > now.total.bytes

@@ -20,7 +20,6 @@ from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
 from diagnose.render.parts.wrapping import Page, cells, wrap
 from diagnose.render.text import character_bar, details, full_text
-from diagnose.units import Size
 
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
 EDITS, NOTES, REJECTED = 2, 2, 3
@@ -142,32 +141,7 @@ def why(screen: Screen) -> None:
         screen.page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
     if "later failure" not in screen.omitted:
-        later_failure(screen)
-
-
-def later_failure(screen: Screen) -> None:
-    """That a later point of the step does not fit either: it decides what to do, so that it stands before the bar."""
-    diagnosis, lang = screen.diagnosis, screen.lang
-    ledger = memory_rows.main_ledger(diagnosis)
-    moment = memory_rows.main_moment(ledger)
-    if ledger is not None and moment is not None and fails_later(ledger, diagnosis):
-        screen.page.say(memory_rows.peak_text(ledger, moment, lang), style="note")
-
-
-def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
-    moment = memory_rows.main_moment(ledger)
-    if memory_rows.estimate_deviation(diagnosis) in ("above", "at_limit"):  # it was not as the estimate takes it to be
-        return False
-    if others_hold_the_card(ledger, diagnosis):
-        return False
-    on_card = bool(ledger.failing) and moment is not None and not failure_text.on_host(diagnosis)
-    return on_card and moment is not None and memory_rows.peaks_later(ledger, moment) and memory_rows.overflows(ledger)
-
-
-def others_hold_the_card(ledger: Ledger, diagnosis: Diagnosis) -> bool:
-    """Whether what can be used is what other processes left, and not what the job will have."""
-    sizes = [fact.value for fact in diagnosis.facts if fact.name == "log.other_processes"]
-    return ledger.usable is not None and any(isinstance(size, Size) and size.bytes > ledger.usable.bytes for size in sizes)
+        screen.page.say(memory_rows.later_failure(diagnosis, lang), style="note")
 
 
 def caveats(screen: Screen) -> None:
@@ -183,8 +157,8 @@ def caveats(screen: Screen) -> None:
         "peak" not in screen.omitted
         and ledger.failing
         and memory_rows.peaks_later(ledger, moment)
-        and not fails_later(ledger, diagnosis)  # as said above the bar
-        and not others_hold_the_card(ledger, diagnosis)
+        and not memory_rows.later_failure(diagnosis, lang)  # as said above the bar
+        and not memory_rows.others_hold_the_card(ledger, diagnosis)
         and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
