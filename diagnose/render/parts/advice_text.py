@@ -203,9 +203,9 @@ def edit(change: Edit, lang: Lang) -> str:
 
 
 def is_patchable(diagnosis: Diagnosis) -> bool:
-    """Whether the plan changes a file that was given; a command that only the log shows is no file."""
+    """Whether the plan changes a file that was given; a command or config that only a log or a page shows is no file."""
     plan = diagnosis.outcome.plan
-    files = {document.name for document in diagnosis.documents if document.form != "command"}
+    files = {document.name for document in diagnosis.documents if document.form != "command" and "#block-" not in document.name}
     return plan is not None and any(edit.target in files for edit in plan.edits)
 
 

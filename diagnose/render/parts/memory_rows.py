@@ -101,12 +101,18 @@ def lacks_terms(diagnosis: Diagnosis) -> bool:
     return ledger.usable.low - now.total.high - max(free, requested) > failure_text.NEGLIGIBLE
 
 
+#: Groups of terms that the length of rows moves.
+OF_ROWS = ("activations", "logits")
+
+
 def length_deviation(diagnosis: Diagnosis) -> str:
     """The reason if the estimate far exceeds what was allocated: `at_limit` if rows may be shorter than the limit, `above` if rows are
     packed to it; empty otherwise."""
     ledger = main_ledger(diagnosis)
     now, observed = main_moment(ledger), ledger.observed if ledger is not None else None
     if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
+        return ""
+    if not any(now.of(group).bytes for group in OF_ROWS):  # a load that did not end
         return ""
     packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)
     return "" if now.total.bytes <= SHORT_ROWS * observed.bytes else "above" if packed else "at_limit"

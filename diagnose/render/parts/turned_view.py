@@ -96,9 +96,17 @@ def remarks(turned: Turned, lang: Lang) -> list[str]:
 
 def differences(turned: Turned) -> list[Difference]:
     """The parts of the card that differ between the tightest moments, the largest change first."""
-    old, new = (card_bar.bytes_by_part(state.moment) if state.moment else {} for state in (turned.before, turned.after))
+    old, new = (needed_by_part(state) for state in (turned.before, turned.after))
     rows = [Difference(kind, old.get(kind, 0), new.get(kind, 0)) for kind in card_bar.SIGNS if kind in old or kind in new]
     return sorted((row for row in rows if row.before != row.after), key=lambda row: -abs(row.after - row.before))
+
+
+def needed_by_part(state: State) -> dict[str, int]:
+    """The bytes of each part of the bar at the tightest moment, the refused request among them: together what is needed."""
+    if state.moment is None:
+        return {}
+    refused = state.need.bytes - state.moment.total.bytes if state.need is not None else 0
+    return {**card_bar.bytes_by_part(state.moment), **({"request": refused} if refused > 0 else {})}
 
 
 def signed(count: int) -> str:

@@ -97,7 +97,8 @@ def place(witness: Witness) -> str:
 
 
 def short_name(name: str) -> str:
-    """An input's name, or as many of its last path components as fit LONGEST_NAME."""
+    """An input's name, or as many of its last path components as fit LONGEST_NAME; of a block of a page the page, whose lines count."""
+    name = name.partition("#block-")[0]
     if len(name) <= LONGEST_NAME:
         return name
     *folders, last = PurePath(name).parts or (name,)
