@@ -68,6 +68,15 @@ def test_what_moves_nothing_is_said(lang: Lang, said: str) -> None:
     assert len(table) == 3 and len(parts) == 2 and abs(sum(parts) - total) < 0.02
 
 
+def test_the_refused_request_is_a_part_of_the_difference() -> None:
+    """What is needed counts it, so that the parts add up to the sum."""
+    turned = bench(diagnosed("openrlhf-964")).turn(values({"version.openrlhf": "0.7.1"}))
+    rows = turned_view.differences(turned)
+    before, after = turned.before.need, turned.after.need
+    assert before is not None and after is not None and "request" in {row.kind for row in rows}
+    assert sum(row.after - row.before for row in rows) == after.bytes - before.bytes
+
+
 def test_another_card_is_a_knob(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A larger card has more that torch can use, what the job needs stays; an unknown one is answered with the nearest."""
     case = CORPUS / "openrlhf-392"
