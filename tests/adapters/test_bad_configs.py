@@ -193,7 +193,7 @@ def test_an_option_of_json_that_is_no_object_says_nothing(written: str) -> None:
 def test_an_unknown_kind_is_one_line_and_the_log_is_explained() -> None:
     found = read("colour: blue\nwheels: 4\n").notices
     assert [one.code for one in found] == ["config.unknown_kind"]
-    assert "none of them could be interpreted; name it with --config KIND=FILE" in found[0].message.en
+    assert "no setting could be read; name the framework with --config KIND=FILE" in found[0].message.en
     assert "其中的键也都无法解读" in found[0].message.zh
     log = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "

@@ -250,7 +250,7 @@ def test_what_was_read_and_what_was_not_is_one_line() -> None:
     (read_line,) = read({"a.yaml": TRAINER}).notices
     assert "read by their names: model.id, train.batch_size, train.grad_accum, lora.rank" in read_line.message.en
     (unread,) = read({"train.sh": "python tool.py --colour blue --wheels 4\n"}).notices
-    assert unread.message.en.startswith("train.sh: no option or setting of it could be interpreted")
+    assert unread.message.en.startswith("train.sh: no setting could be read from it")
 
 
 def test_arguments_that_the_log_prints_are_read_by_their_names() -> None:

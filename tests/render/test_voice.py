@@ -195,7 +195,7 @@ def test_a_command_that_ended_early_is_said_first(lang: Lang) -> None:
     assert page.index('class="note warning"') < page.index('id="plan"')
 
 
-@for_each("lang, said", [("en", "By the estimate it would fail later too"), ("zh", "按估算，过了这里之后也会失败")])
+@for_each("lang, said", [("en", "By the estimate it would fail later too"), ("zh", "按估算，后面也会失败")])
 def test_a_later_peak_that_does_not_fit_stands_before_the_bar(lang: Lang, said: str) -> None:
     """The plan is for that peak, so that it is no matter of a legend; on every surface, and once."""
     diagnosis = diagnosed("openrlhf-392")
