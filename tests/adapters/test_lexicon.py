@@ -295,7 +295,7 @@ def test_advice_that_is_in_effect_already_is_refused() -> None:
     text = TRAINER.replace("batch_size: 8", "batch_size: 1").replace("lr:", "checkpointing: true\n  lr:")
     report: Any = explain(OOM, configs=[text]).to_dict("en")
     refused = {one["id"]: one["reason"] for one in report["rejected"]}
-    assert "1 already" in refused["lower_micro_batch"] and "taken from the name train.batch_size" in refused["lower_micro_batch"]
+    assert "Already 1" in refused["lower_micro_batch"] and "taken from the name train.batch_size" in refused["lower_micro_batch"]
     assert "Already in effect" in refused["gradient_checkpointing"]
 
 
