@@ -83,6 +83,7 @@ class Declared(NamedTuple):
     words: tuple[str, ...] = ()
     how: Mapping[str, str] | None = None
     ask: Mapping[str, str] | None = None  # the question for it, where its name alone makes none
+    answers: tuple[str, ...] = ()  # the words that the question offers, where more are accepted
     package: str = ""  # of a release: what pip calls the library, where that is another name
     trainer: bool = False  # of a release: a log that prints it is one of this framework
 
@@ -106,6 +107,7 @@ def declared(name: str) -> Declared | None:
                 _words(entry),
                 entry.get("how"),
                 entry.get("ask"),
+                tuple(entry.get("answers", ())),
                 entry.get("package", ""),
                 entry.get("trainer", False),
             )

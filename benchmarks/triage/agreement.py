@@ -4,7 +4,8 @@
 
 The generator repeats failures of the corpus as a cluster does: other ranks, hosts, processes, times, users' folders and lines of code, in
 a part of the jobs another free figure, in another part a request of another length, another learning rate and output folder in the config.
-What a case of the corpus fails of is one mistake, whoever makes it, and every pair across two cases counts against the groups. A second
+What a case of the corpus fails of is one mistake, whoever makes it, and every pair across two cases counts against the groups, but of
+cases that say that they make the same one (`mistake`). A second
 set is the tree of `tree.py`, where some dozen mistakes are made by hundreds of jobs with figures of their own.
 
 Precision: of the pairs of jobs in one group that is called one mistake, the share that repeats one. Recall: of the pairs that repeat one
@@ -95,11 +96,11 @@ def pairs_of(count: int) -> int:
 
 
 def lay(folder: Path, cases: list[str], times: int, seed: int) -> dict[str, object]:
-    """Each case so many times, as jobs in folders of their own; the case of each log."""
+    """Each case so many times, as jobs in folders of their own; the mistake of each log."""
     made: dict[str, object] = {}
     for case in cases:
         given = yaml.load((CORPUS / case / "expected.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
-        given = given.get("inputs", given)
+        mistake, given = given.get("mistake", case), given.get("inputs", given)
         for time in range(times):
             dice = random.Random(f"{seed} {case} {time}")
             job = folder / f"job-{len(made):05d}"
@@ -109,7 +110,7 @@ def lay(folder: Path, cases: list[str], times: int, seed: int) -> dict[str, obje
                 text = (CORPUS / case / name).read_text(encoding="utf-8")
                 rate = dice.choice(("1e-5", "2e-5"))
                 (job / Path(name).name).write_text(RATE.sub(rf"\g<1>\g<2>{rate}", text), encoding="utf-8")
-            made[f"{job.name}/train.log"] = case
+            made[f"{job.name}/train.log"] = mistake
     return made
 
 

@@ -65,7 +65,7 @@ def named(book: FactBook, judgement: Judgement) -> Judgement:
         cause=cause,
         outcome="possible",
         title=phrase("judge.possible", what=what),
-        explanation=phrase("judge.speaks_most_for", told=told, what=what),
+        explanation=told,
         accounts_for=None,
         share=None,
     )

@@ -1056,7 +1056,6 @@ def _contradiction(fact: Fact, other: Fact) -> Notice:
         "parse.text_contradicted",
         what=what,
         text=str(fact.value),
-        line=fact.witness.line,
         counts=counts,
         value=str(other.value),
         where=place,

@@ -539,6 +539,7 @@ class Fact(Both):
     of: str = ""
     how: Both | None = None
     ask: Both | None = None
+    answers: list[str] = []
 
 
 class ProducedFact(Fact):

@@ -193,15 +193,15 @@ def test_an_option_of_json_that_is_no_object_says_nothing(written: str) -> None:
 def test_an_unknown_kind_is_one_line_and_the_log_is_explained() -> None:
     found = read("colour: blue\nwheels: 4\n").notices
     assert [one.code for one in found] == ["config.unknown_kind"]
-    assert "none of them could be interpreted; name it with --config KIND=FILE" in found[0].message.en
-    assert "其中的键也都无法解读" in found[0].message.zh
+    assert "no setting could be read; name the framework with --config KIND=FILE" in found[0].message.en
+    assert "没有读出任何设置" in found[0].message.zh
     log = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. "
         "GPU 0 has a total capacity of 23.99 GiB of which 1.00 GiB is free.\n"
     )
     report: Any = explain(log, configs=["colour: blue\nwheels: 4\n"]).to_dict("en")
     assert report["verdict"]["status"] == "oom"
-    assert any("no framework is recognised" in one["message"] for one in report["notices"])
+    assert any("its keys tell no framework" in one["message"] for one in report["notices"])
 
 
 WIDE = 200_000

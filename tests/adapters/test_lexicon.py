@@ -250,7 +250,7 @@ def test_what_was_read_and_what_was_not_is_one_line() -> None:
     (read_line,) = read({"a.yaml": TRAINER}).notices
     assert "read by their names: model.id, train.batch_size, train.grad_accum, lora.rank" in read_line.message.en
     (unread,) = read({"train.sh": "python tool.py --colour blue --wheels 4\n"}).notices
-    assert unread.message.en.startswith("train.sh: no option or setting of it could be interpreted")
+    assert unread.message.en.startswith("train.sh: no setting could be read from it")
 
 
 def test_arguments_that_the_log_prints_are_read_by_their_names() -> None:
@@ -295,7 +295,7 @@ def test_advice_that_is_in_effect_already_is_refused() -> None:
     text = TRAINER.replace("batch_size: 8", "batch_size: 1").replace("lr:", "checkpointing: true\n  lr:")
     report: Any = explain(OOM, configs=[text]).to_dict("en")
     refused = {one["id"]: one["reason"] for one in report["rejected"]}
-    assert "1 already" in refused["lower_micro_batch"] and "taken from the name train.batch_size" in refused["lower_micro_batch"]
+    assert "Already 1" in refused["lower_micro_batch"] and "taken from the name train.batch_size" in refused["lower_micro_batch"]
     assert "Already in effect" in refused["gradient_checkpointing"]
 
 

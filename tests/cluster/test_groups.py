@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sweep import examples
 
+from diagnose.cluster.report import report_files as report
 from diagnose.cluster.report.group_summaries import summarize
 from diagnose.cluster.report.report_queries import OLDEST
 from diagnose.cluster.report.summary_types import BY, Cost, Group, Summary
@@ -44,7 +46,8 @@ def test_every_job_is_counted_once(found: Summary) -> None:
 def test_every_way_of_grouping_counts_the_same_jobs(held: Held, by: str) -> None:
     told = summarize(held, by)
     assert told.by == by and sum(group.jobs for group in told.groups) == told.counts.failed
-    assert [group.jobs for group in told.groups] == sorted((group.jobs for group in told.groups), reverse=True)
+    order = [(group.cost.seconds, group.jobs) for group in told.groups]
+    assert order == sorted(order, reverse=True), "the dearest first"
     assert [group.number for group in told.groups] == list(range(1, len(told.groups) + 1))
     assert sum(group.cost.seconds for group in told.groups) == pytest.approx(told.cost.seconds)
 
@@ -97,7 +100,17 @@ def test_an_unknown_cost_is_no_cost_of_nothing() -> None:
     held = cluster(60)
     held.connection.execute("update jobs set gpu_seconds = null")
     told = summarize(held)
-    assert told.cost.hours is None and told.costliest is None and Cost(0.0, 1, 1).hours == 0.0
+    assert told.cost.hours is None and Cost(0.0, 1, 1).hours == 0.0
+    assert [group.jobs for group in told.groups] == sorted((group.jobs for group in told.groups), reverse=True)
+
+
+def test_the_dearest_group_leads_however_small_it_is() -> None:
+    """Cards times hours, as far as they are known; where no cost is, the largest leads."""
+    held = cluster(200)
+    key = kept("axolotl-2143")[1]
+    held.connection.execute("update jobs set gpu_seconds = 1e9 where fingerprint = ?", [key])
+    first = summarize(held).groups[0]
+    assert first.key == key and first.jobs < max(group.jobs for group in summarize(held).groups) and first.number == 1
 
 
 def test_who_made_the_mistake(found: Summary) -> None:
@@ -114,13 +127,30 @@ def test_near_groups_are_suggested_and_never_merged(found: Summary) -> None:
     assert suggested[other.key].number == other.number and group.key not in suggested
 
 
-def test_groups_first_seen_in_the_latest_run_are_new() -> None:
+@for_each(
+    "seen, change",
+    [((3,), "new"), ((1, 3), "back"), ((1, 2), "gone"), ((2, 3), ""), ((1, 2, 3), ""), ((1,), "")],
+)
+def test_what_the_latest_run_changed_is_said(seen: tuple[int, ...], change: str) -> None:
+    """New; back after a run without; gone, where the run before had found jobs of it. In text, Markdown and data."""
+    held = cluster(200, runs=3)
+    key = kept("axolotl-2143")[1]
+    jobs = [job for (job,) in held.query("select job from jobs where fingerprint = ? order by job", [key])]
+    assert len(jobs) >= 3
+    held.connection.execute("update jobs set first_run = 2 where job = (select min(job) from jobs where status = 'none')")
+    for number, job in enumerate(jobs):
+        held.connection.execute("update jobs set first_run = ? where job = ?", [seen[number % len(seen)], job])
+    told = summarize(held, only=[key])
+    assert told.groups[0].change == change
+    said = {"": "", "new": "new", "back": "back", "gone": "gone"}[change]
+    assert (f", {said})" in report.text(told)) is bool(change)
+    assert json.loads(report.json(told))["groups"][0]["change"] == (change or None)
+
+
+def test_everything_is_new_in_a_first_run_so_nothing_is() -> None:
     held = cluster(100)
-    assert not any(group.new for group in summarize(held).groups if group.jobs > 5)
-    held.connection.execute("update jobs set first_run = 2 where fingerprint = ?", [kept("axolotl-2143")[1]])
-    assert of(summarize(held), "axolotl-2143").new
-    held.connection.execute("delete from runs where run = 1")
-    assert not any(group.new for group in summarize(held).groups), "everything is new in a first run, so nothing is"
+    held.connection.execute("update jobs set first_run = 1")
+    assert not any(group.change for group in summarize(held).groups)
 
 
 def test_since_leaves_older_failures_out(held: Held) -> None:

@@ -319,7 +319,7 @@ def test_thousands_of_mistakes(tmp_path: Path) -> None:
     written = report.write_html(store, told, tmp_path / "report.html")
     text, left = written[0].read_text(encoding="utf-8"), THOUSANDS // 10 - 200
     assert len(text.encode()) < 1_000_000 and text.count("#d") >= THOUSANDS // 10
-    assert f"{left} failures in {left} smaller groups are not listed." in report.text(told, view=View(top=500))
+    assert f"{left} failures in {left} cheaper groups are not listed." in report.text(told, view=View(top=500))
 
 
 def test_what_has_no_room_is_said(held: Held, found: Summary, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -353,3 +353,36 @@ def test_failures_beyond_the_latest_are_said_to_have_no_page(
     monkeypatch.setattr(page_files, "DETAILED", 30)
     (main, *_) = report.write_html(held, found, tmp_path / "report.html")
     assert "The latest 30 of 100 failures have pages" in main.read_text(encoding="utf-8")
+
+
+def test_a_job_leads_to_its_log_where_folders_are_shown(tmp_path: Path) -> None:
+    """For whoever ran it; a report that hides folders names none, and of a log that is gone there is no link."""
+    store = cluster(60)
+    log = tmp_path / "a log.txt"
+    log.write_text("x")
+    store.connection.execute("update jobs set logs = [case when hash(job) % 2 = 0 then $1 else $2 end]", [str(log), str(tmp_path / "gone")])
+    for redact in (True, False):
+        pages_written = report.write_html(store, summarize(store), tmp_path / f"report-{redact}.html", redact=redact)
+        text = "".join(page.read_text(encoding="utf-8") for page in pages_written)
+        assert (f'href="{log.resolve().as_uri()}"' in text) is not redact and "/gone" not in text
+
+
+@for_each("form", ["text", "markdown", "html", "chat"])
+def test_no_diff_of_a_file_holds_an_environment_variable(found: Summary, held: Held, form: str) -> None:
+    """It stands beside the diff as a shell sets it."""
+    groups = [group for group in found.groups if group.plan and any(variant.env and variant.edits for variant in group.plan.variants)]
+    assert groups
+    told = replace(found, groups=tuple(groups), total=len(groups))
+    written = {
+        "text": lambda: report.text(told, "en", View(top=30)),
+        "markdown": lambda: report.markdown(told),
+        "html": lambda: report.html(held, told),
+        "chat": lambda: group_message(groups[0], "slack", "en").text,
+    }[form]()
+    assert "export PYTORCH_CUDA_ALLOC_CONF=" in written and not re.search(r"^(?:<[^>]*>)*\+ (?:export )?PYTORCH", written, re.MULTILINE)
+
+
+def test_a_saving_of_a_group_is_an_upper_bound(held: Held, found: Summary, tmp_path: Path) -> None:
+    """The jobs of a group differ: what one diagnosis saves is said as the most."""
+    text = "".join(page.read_text(encoding="utf-8") for page in report.write_html(held, found, tmp_path / "report.html"))
+    assert "saves up to" in text and not re.search(r"saves \d", text)

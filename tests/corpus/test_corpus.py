@@ -58,7 +58,7 @@ def test_the_report_is_json(name: str) -> None:
 def test_the_case_is_in_order(name: str) -> None:
     """Its files exist and are used, its words are words of the vocabulary, and its figures stand in its log."""
     want = expected(name)
-    assert set(want) <= {"title", "log", "cause", "fix", "harmful", "best", "configs", "options", "arithmetic", "source", "expect"}
+    assert set(want) <= {"title", "log", "cause", "fix", "harmful", "best", "mistake", "configs", "options", "arithmetic", "source", "expect"}
     assert want["title"] and want["arithmetic"] and set(want["expect"]) <= EXPECTATIONS
     given = [settings(name)["logs"], *settings(name)["configs"]]
     there = {path for path in (CORPUS / name).rglob("*") if path.is_file()} - {CORPUS / name / "expected.yaml"}

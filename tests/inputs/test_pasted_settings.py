@@ -39,4 +39,4 @@ def test_a_batch_of_one_in_a_fragment_is_not_made_smaller() -> None:
     diagnosis = diagnose.explain(f"# Training goes CUDA out of memory on a 4090\n\nMy config:\n\n{fragment}\nAny idea?\n")
     batch = [fact for fact in diagnosis.facts if fact.name == "train.micro_batch_size"]
     assert [(fact.value, fact.origin, fact.witness.line) for fact in batch] == [(1, "guessed", 6)]
-    assert "It is 1 already and cannot go lower" in diagnosis.to_markdown()
+    assert "Already 1, the lowest" in diagnosis.to_markdown()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -81,3 +82,17 @@ def test_every_template_is_in_the_wheel(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
     names = {file.relative_to(ROOT).as_posix() for file in (ROOT / "diagnose/render/markup/templates").iterdir()}
     assert len(names) > 10 and names <= held
+
+
+def test_an_answer_names_no_file_that_is_not_installed(installed: Path, tmp_path: Path) -> None:
+    """With all details: pages and tables of a checkout are shown by the command instead, which works where nothing else lies."""
+    case = ROOT / "corpus" / "llamafactory-6800"
+    for name in ("error.log", "qwen2vl_dpo.yaml", "ds_z3_config.json"):
+        (tmp_path / name).write_bytes((case / name).read_bytes())
+    main = "from diagnose.surfaces.cli.entry import run; run()"
+    asked = ("explain", "error.log", "--config", "qwen2vl_dpo.yaml", "--config", "ds_z3_config.json", "--verbose", "--explain-budget")
+    told = run(installed, tmp_path, "-c", main, *asked, "--explain-all").stdout
+    files = set(re.findall(r"(?<![\w/.-])(?:docs|rules|diagnose|corpus|grammars|benchmarks)/[\w./-]+", told))
+    assert not files and "oomdoctor rules show request-is-logits" in told
+    shown = run(installed, tmp_path, "-c", main, "rules", "show", "request-is-logits")
+    assert shown.returncode == 0 and "Logits" in shown.stdout, shown.stderr

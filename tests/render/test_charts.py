@@ -62,3 +62,18 @@ def test_a_snapshot_is_drawn_by_the_users_frames() -> None:
 
 def test_a_page_without_a_snapshot_has_no_flame_graph() -> None:
     assert flame_graph.draw(cases.diagnosed("trl-3172"), "en") is None
+
+
+def test_each_remedy_stands_on_the_scale_of_the_plan() -> None:
+    """A priced remedy has a bar of its peak alone and the line of what torch can use; only one that fits ends before it."""
+    diagnosis = cases.diagnosed("openrlhf-392")
+    plan = diagnosis.outcome.plan
+    assert plan is not None
+    page = html.render(diagnosis, "en")
+    bars = re.findall(r'class="small reach".*?<rect[^>]*?width="([\d.]+)%".*?<line x1="([\d.]+)%"', page, re.DOTALL)
+    priced = [
+        remedy for remedy in diagnosis.outcome.remedies if remedy.id not in plan.steps and remedy.peak and remedy.price.effort != "hardware"
+    ]
+    assert len(bars) == len(priced) > 3 and len({edge for _, edge in bars}) == 1
+    for remedy, (width, edge) in zip(priced, bars, strict=True):
+        assert (float(width) > float(edge)) is (remedy.fits == "no") or remedy.fits in ("unlikely", "unknown"), remedy.id

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from pathlib import Path
 
-from cases import diagnosed, folders
+from cases import CORPUS, diagnosed, folders
 from collected import for_each
 from sweep import sample
 
 from diagnose import explain
 from diagnose.phrases import Lang
+from diagnose.render.markup import html, markdown
+from diagnose.render.markup.chat_within_limit import chat
+from diagnose.render.parts.advice_text import FITTING
+from diagnose.render.parts.failure_text import LEADING_NOTICES, assumption
 from diagnose.render.parts.view import View
+from diagnose.render.parts.words import word
 from diagnose.render.text.one_screen import LINES, LITTLE, render
+from diagnose.scan.source import Source
 
 BARE = (
     "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.65 GiB already allocated; "
@@ -44,8 +52,8 @@ def test_the_release_that_mends_it_is_named(case: str, lang: Lang, said: str) ->
 
 def test_where_nobody_knows_whether_it_trains_the_first_step_holds_for_both() -> None:
     diagnosis = explain(BARE)
-    assert "1. Take a smaller batch: fewer rows, images or requests at a time: same results" in one_line(render(diagnosis, "en", View()))
-    assert "减小批大小：每次处理更少的样本、图像或请求：" in render(diagnosis, "zh", View())
+    assert "1. Take a smaller batch (fewer rows, images or requests at a time): same results" in one_line(render(diagnosis, "en", View()))
+    assert "减小批大小（每次处理更少的样本、图像或请求）：" in render(diagnosis, "zh", View())
 
 
 @for_each("lang", ["en", "zh"])
@@ -64,3 +72,138 @@ def test_little_known_is_said_in_eighteen_lines(lang: Lang) -> None:
     for log in (BARE, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"):
         diagnosis = explain(log)
         assert diagnosis.outcome.usual and len(render(diagnosis, lang, View()).rstrip("\n").split("\n")) <= LITTLE
+
+
+@for_each("lang", ["en", "zh"])
+def test_the_parts_of_an_answer_stand_in_order(lang: Lang) -> None:
+    """What failed, why, what that assumes on a line of its own, the bar, what to do with its alternatives, what does not help, the one
+    question: of those that an answer has, none before the one above it."""
+    starts = {name: word(name, lang) for name in ("why", "not_here", "question")}
+    assumes = word("assumes", lang, what="|").partition("|")[0]
+    wrong, seen = {}, set[str]()
+    for name in sample(folders(), 60):
+        diagnosis = diagnosed(name)
+        if diagnosis.verdict.status != "oom" or diagnosis.outlook is not None:
+            continue
+        lines = render(diagnosis, lang, View()).split("\n")
+        found = {
+            "what": 0,
+            "why": index(lines, starts["why"]),
+            "assumes": index(lines, assumes),
+            "bar": index(lines, "  ["),
+            "do": index(lines, "  1. "),
+            "not": index(lines, starts["not_here"]),
+            "ask": index(lines, starts["question"]),
+        }
+        there = [place for place in found.values() if place is not None]
+        seen.update(part for part, place in found.items() if place is not None)
+        if there != sorted(there):
+            wrong[name] = found
+    assert not wrong and seen == {"what", "why", "assumes", "bar", "do", "not", "ask"}
+
+
+@for_each("lang", ["en", "zh"])
+@for_each("name", ["cyclegan-beside-another", "four-billion-in-full-on-one-v100"])
+def test_every_surface_keeps_that_order(name: str, lang: Lang) -> None:
+    """A comment, a message of a chat and a page: headline, why and how sure, the assumption, the bar, the plan."""
+    diagnosis = diagnosed(name)
+    plan, assumed = diagnosis.outcome.plan, assumption(diagnosis, lang)
+    assert plan is not None and assumed
+    title = next(remedy.title.to(lang) for remedy in diagnosis.outcome.remedies if remedy.id == plan.steps[0])
+    forms = {
+        "markdown": markdown.render(diagnosis, lang),
+        "slack": chat(diagnosis, "slack", lang).text,
+        "feishu": chat(diagnosis, "feishu", lang).text,
+        "page": re.sub(r"<[^>]+>", "", html.render(diagnosis, lang).partition("<body")[2]),
+    }
+    bar = {"page": word("memory", lang)}
+    for form, text in forms.items():
+        seen = re.sub(r"\s+", "", unescape(text).replace("\\", ""))
+        parts = (diagnosis.verdict.headline.to(lang)[:40], word("why", lang), assumed[:30], bar.get(form, "```"), title)
+        places = [seen.index(re.sub(r"\s+", "", part)) for part in parts]
+        assert form == "page" or places == sorted(places), (form, places)
+        assert places[:4] == sorted(places[:4]), (form, places)
+
+
+def index(lines: list[str], start: str) -> int | None:
+    return next((number for number, line in enumerate(lines) if line.startswith(start)), None)
+
+
+@for_each("lang", ["en", "zh"])
+def test_a_question_that_matters_is_never_cut(lang: Lang) -> None:
+    """Where it is open whether the advice is enough, room is made for the question by what explains."""
+    lacking = []
+    for name in sample(folders(), 60):
+        diagnosis = diagnosed(name)
+        plan = diagnosis.outcome.plan
+        is_open = diagnosis.exit_status == 0 and (plan is None or plan.fits not in FITTING)
+        if is_open and diagnosis.outcome.questions and diagnosis.outcome.questions[0].set not in one_line(render(diagnosis, lang, View())):
+            lacking.append(name)
+    assert not lacking
+
+
+PEAK = re.compile(r"with ([\d.]+) GiB to spare \(peak (?:[\d.]+ to )?([\d.]+) GiB of ([\d.]+) GiB\)")
+
+
+def test_what_is_to_spare_is_what_the_peak_leaves() -> None:
+    """Of a peak that is a range, its upper end: the three figures of one line add up."""
+    told = {
+        name: PEAK.search(one_line(render(diagnosed(name), "en", View()))) for name in ("trl-3172", "openrlhf-392", *sample(folders(), 60))
+    }
+    figures = {name: [float(each) for each in match.groups()] for name, match in told.items() if match}
+    assert {"trl-3172", "openrlhf-392"} <= set(figures)
+    assert not {name: each for name, each in figures.items() if abs(each[0] + each[1] - each[2]) > 0.015}
+
+
+@for_each("lang, said", [("en", "20.48 MiB free, but the driver rounds up"), ("zh", "空闲 20.48 MiB 却仍不够：驱动会向上取整")])
+def test_what_was_refused_with_room_says_why(lang: Lang, said: str) -> None:
+    """More was free than was asked for: figures alone would contradict the failure. What others hold is no `0 bytes missing`."""
+    text = one_line(render(diagnosed("a-message-and-nothing-else"), lang, View()))
+    assert said.replace(" ", "") in text.replace(" ", "")
+    assert not re.search(r"(?<![\d.])0 bytes", one_line(render(diagnosed("cyclegan-beside-another"), lang, View())))
+
+
+def test_the_likeliest_cause_is_said_once() -> None:
+    """Where no rule settles it, the line of causes says what is likeliest, and how sure that is."""
+    text = one_line(render(explain(BARE), "en", View()))
+    assert "Why: Activations (possible)" in text and text.count("Activations") == 1
+
+
+@for_each("lang", ["en", "zh"])
+def test_what_could_not_be_read_is_said_before_the_advice(lang: Lang) -> None:
+    """A config that is not there, in every format that a person reads; nothing is offered that needs it."""
+    case = CORPUS / "llamafactory-6800"
+    diagnosis = explain(case / "error.log", configs=[Path("nope.yaml")])
+    told = (render(diagnosis, lang, View()), markdown.render(diagnosis, lang), chat(diagnosis, "slack", lang).text)
+    assert all(text.count("nope.yaml: ") == 1 for text in told)
+    for text in (*told, html.render(diagnosis, lang)):
+        seen = one_line(text)
+        assert seen.index("nope.yaml: ") < seen.index("expandable_segments") and "--apply" not in seen
+
+
+@for_each("lang", ["en", "zh"])
+def test_a_command_that_ended_early_is_said_first(lang: Lang) -> None:
+    """It did not run as it looks: that comes before the bar and the advice in every format that a person reads."""
+    diagnosis = explain(
+        BARE, configs=[Source.text("torchrun train.py --bf16 \\\n  # a comment\n  --gradient_checkpointing True\n", "run.sh")]
+    )
+    (notice,) = (each for each in diagnosis.notices if each.code in LEADING_NOTICES)
+    said = notice.message.to(lang)[:30]
+    for text in (render(diagnosis, lang, View()), markdown.render(diagnosis, lang), chat(diagnosis, "feishu", lang).text):
+        assert one_line(text).replace("\\", "").index(said[:20]) < one_line(text).index("1. ")
+    page = one_line(html.render(diagnosis, lang))
+    assert page.index('class="note warning"') < page.index('id="plan"')
+
+
+@for_each("lang, said", [("en", "By the estimate it would fail later too"), ("zh", "按估算，后面也会失败")])
+def test_a_later_peak_that_does_not_fit_stands_before_the_bar(lang: Lang, said: str) -> None:
+    """The plan is for that peak, so that it is no matter of a legend; on every surface, and once."""
+    diagnosis = diagnosed("openrlhf-392")
+    page = html.render(diagnosis, lang)
+    assert page.count(said) == 1 and page.index(said) < page.index('id="memory"')
+    for text in (
+        render(diagnosis, lang, View()),
+        markdown.render(diagnosis, lang).partition("<details>")[0],
+        chat(diagnosis, "slack", lang).text,
+    ):
+        assert text.count(said) == 1 and text.index(said) < text.index("[W")

@@ -16,10 +16,10 @@ from collected import for_each
 from serving import CONFIGS, LOG, SHORT
 
 from diagnose.errors import UserError
+from diagnose.inputs.config_files import is_config_file
 from diagnose.surfaces.bots import bot_command, bot_dispatcher
 from diagnose.surfaces.bots.bot_command import BotOptions, FetchError, File, Incoming, Outgoing, Post, SendError
 from diagnose.surfaces.bots.bot_dispatcher import Dispatcher, parse_options
-from diagnose.surfaces.server.worker_answer import is_config_file
 from diagnose.surfaces.server.worker_pool import Lost, Overloaded, Stopped, WorkerPool
 
 

@@ -13,12 +13,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from cases import CORPUS
 from collected import for_each
 from logs_of_torch import LOG
 from samples import SAMPLES
 
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.phrases import same
+from diagnose.render.parts import view
 from diagnose.surfaces.terminal import answer_command, console, patch_writer
 from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 
@@ -125,6 +127,7 @@ def test_a_mistake_is_told_in_the_language_that_the_line_asks_for(oomdoctor: Any
 def test_without_words_the_commands_are_listed(oomdoctor: Any, line: str) -> None:
     left = oomdoctor(*line.split())
     assert left.status == 2 and left.err.startswith(f"Usage: oomdoctor {line}".rstrip()) and "Commands:" in left.err
+    assert ("`oomdoctor train.log`" in re.sub(r"\s+", " ", left.err)) is (line == "")
 
 
 def test_an_unusable_config_is_a_sentence_and_with_strict_an_error(oomdoctor: Any, told: Any, log: Path) -> None:
@@ -237,6 +240,39 @@ def test_a_config_among_the_logs_is_a_config(oomdoctor: Any, told: Any, log: Pat
     left = oomdoctor("explain", log, config)
     assert str(config) in left.err and [str(path) for path in asked[0]["configs"]] == [str(config)]
     assert oomdoctor("explain", config).out and len(asked[1]["given"][0]) == 1  # which is `check`
+
+
+def test_json_and_scripts_among_the_logs_are_configs_where_they_read_as_one(oomdoctor: Any, told: Any, log: Path, tmp_path: Path) -> None:
+    """By what they hold: records of a log in JSON stay a log."""
+    asked = told(SAMPLES["dpo_logits"]())
+    files = {
+        "ds.json": '{"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": 1}',
+        "run.sh": "llamafactory-cli train sft.yaml\n",
+        "events.json": '{"message": "CUDA out of memory. Tried to allocate 2.00 GiB"}\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    left = oomdoctor("explain", log, *(tmp_path / name for name in files))
+    assert [path.name for path in asked[0]["given"][0:1][0]] == ["error.log", "events.json"]
+    assert [path.name for path in asked[0]["configs"]] == ["ds.json", "run.sh"] and "ds.json" in left.err and "events.json" not in left.err
+    assert len(oomdoctor("explain", tmp_path / "ds.json").out) and asked[1]["given"] == ([tmp_path / "ds.json"],), "which is a check"
+
+
+def test_a_config_that_is_not_there_is_said_first_and_once(oomdoctor: Any, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal by the answer itself; in a pipe also on standard error, before it."""
+    left = oomdoctor("explain", log, "--config", "nope.yaml")
+    assert left.out.index("nope.yaml") < left.out.index("1. ") and "nope.yaml: no such file" in left.err
+    assert "--apply" not in left.out and "--patch" not in left.out
+    monkeypatch.setattr(view, "terminal", lambda _: True)
+    on_terminal = oomdoctor("explain", log, "--config", "nope.yaml")
+    assert "nope.yaml" not in on_terminal.err and on_terminal.out.count("nope.yaml") == 1
+
+
+def test_what_only_a_page_shows_is_no_file_to_apply(oomdoctor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its lines are those of the page, and no option is offered that would write nothing."""
+    monkeypatch.chdir(CORPUS / "vllm-second-server-on-the-card")
+    left = oomdoctor("explain", "error.log")
+    assert "error.log:3: --gpu-memory-utilization" in left.out and "#block" not in left.out and "--apply" not in left.out
 
 
 @for_each("name, near", [("A100-90GB", "A100-80GB"), ("RTX4090Ti", "RTX4090-24GB"), ("V100-64GB", "V100-32GB")])

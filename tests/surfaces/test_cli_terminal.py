@@ -126,6 +126,7 @@ def test_the_option_that_people_find_prints_the_script() -> None:
         ("oomdoctor explain --snap", ["--snapshot"]),
         ("oomdoctor explain --format s", ["sarif"]),
         ("oomdoctor check --gpu A100", ["A100-40GB", "A100-80GB"]),
+        ("oomdoctor explain --set train.micro", ["train.micro_batch_size="]),
         ("oomdoctor rules show logits-d", ["logits-dominate"]),
         ("oomdoctor bot f", ["feishu"]),
     ],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from browser import Browser, chromium
+from collected import for_each
 from serving import CASE, CONFIGS, LOG, Server
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason="chromium is not installed")
@@ -86,3 +88,36 @@ def test_a_mistake_in_chinese(server: Server, browser: Browser) -> None:
     assert browser.value("document.documentElement.lang") == "zh-CN"
     assert browser.value("document.querySelector('#log').value") == LOG
     assert browser.value("document.querySelector('#lang').value") == "zh"
+
+
+@for_each("lang", ["en", "zh"])
+def test_the_first_step_stands_on_the_first_screen_of_a_telephone(server: Server, browser: Browser, lang: str) -> None:
+    browser.start_over()
+    browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+    browser.go(f"{server.url}/?lang={lang}")
+    browser.fill("#log", LOG)
+    browser.choose("#config_file", CASE / "qwen2vl_dpo.yaml", CASE / "ds_z3_config.json")
+    browser.press("button")
+    assert browser.value("document.querySelector('.first').getBoundingClientRect().bottom") <= 844
+    assert browser.value("document.querySelector('.first').innerText.length") > 6
+
+
+@for_each("scheme", ["light", "dark"])
+def test_the_borders_of_inputs_stand_out(server: Server, browser: Browser, scheme: str) -> None:
+    """By 3 to 1 against what is behind them, as WCAG 1.4.11 asks."""
+    browser.start_over()
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.go(server.url + "/?lang=en")
+    for field in ("#log", "#config", "#lang", "#gpu", "#gpus", "#model"):
+        colours = [
+            [int(part) for part in re.findall(r"\d+", browser.value(f"getComputedStyle(document.querySelector('{where}')).{what}"))[:3]]
+            for where, what in ((field, "borderTopColor"), (field, "backgroundColor"), ("body", "backgroundColor"))
+        ]
+        border, *behind = map(luminance, colours)
+        assert all((max(border, each) + 0.05) / (min(border, each) + 0.05) >= 3 for each in behind), (field, colours)
+
+
+def luminance(colour: list[int]) -> float:
+    """Relative luminance of sRGB (WCAG 2)."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (each / 255 for each in colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -245,3 +245,11 @@ def test_the_answer_can_be_kept(client: httpx.Client) -> None:
     assert kept["oomdoctor-oom-logits.html"].startswith("<!") and "4.64 GiB" in kept["oomdoctor-oom-logits.html"]
     (comment,) = re.findall(r'<code class="copy" id="comment">(.*?)</code>', page, re.DOTALL)
     assert html.unescape(comment).startswith("**OUT OF MEMORY**")
+
+
+def test_what_is_wrong_with_a_config_stands_above_the_answer(client: httpx.Client) -> None:
+    """With its line, before the memory and the advice; the log is explained all the same."""
+    broken = ("train.yaml", b"cutoff_len: 4096\n  - : [1\n")
+    page = client.post("/", files={"log": (None, LOG), "lang": (None, "en"), "config_file": broken}).text
+    assert 'class="note error"' in page and "4.64 GiB" in page
+    assert page.index("train.yaml") < page.index('id="memory"') < page.index('id="plan"')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from forked import ENTRY, forked
 
 from diagnose.phrases import Lang
 from diagnose.render.parts import turned_view
+from diagnose.render.text import turned_text
 from diagnose.surfaces.cli.entry import run
 from diagnose.surfaces.playground.session import Session
 from diagnose.surfaces.what_if.turned_roles import bench, values
@@ -53,6 +55,26 @@ def test_what_is_so_already_is_said(lang: Lang, said: str) -> None:
     turned = bench(diagnosed(NAME)).turn(values({"train.micro_batch_size": "1"}))
     assert said in turned_view.remarks(turned, lang)
     assert turned_view.remarks(bench(diagnosed(NAME)).turn(values({"train.max_seq_len": "2048"})), lang)[:1] != [said]
+
+
+@for_each("lang, said", [("en", "LoRA rank changes nothing in this estimate."), ("zh", "LoRA 秩不影响这里的估算。")])
+def test_what_moves_nothing_is_said(lang: Lang, said: str) -> None:
+    """A rank where nothing is an adapter, beside a length that does move something; the differences are in one unit and add up."""
+    turned = bench(diagnosed(NAME)).turn(values({"train.max_seq_len": "2048", "lora.rank": "16"}))
+    assert said in turned_view.remarks(turned, lang) and turned.idle == ("lora.rank",)
+    text = turned_text.render(turned, lang)
+    table = re.findall(r"→ +[\d.]+ GiB +([−+][\d.]+) (\w+)", text)
+    *parts, total = [float(figure.replace("−", "-")) for figure, unit in table if unit == "GiB"]
+    assert len(table) == 3 and len(parts) == 2 and abs(sum(parts) - total) < 0.02
+
+
+def test_the_refused_request_is_a_part_of_the_difference() -> None:
+    """What is needed counts it, so that the parts add up to the sum."""
+    turned = bench(diagnosed("openrlhf-964")).turn(values({"version.openrlhf": "0.7.1"}))
+    rows = turned_view.differences(turned)
+    before, after = turned.before.need, turned.after.need
+    assert before is not None and after is not None and "request" in {row.kind for row in rows}
+    assert sum(row.after - row.before for row in rows) == after.bytes - before.bytes
 
 
 def test_another_card_is_a_knob(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from diagnose.budget.terms.weight_terms import adapter_width, is_prepared, merge
 from diagnose.release_spans import releases
 from diagnose.units import Size
 
-SAVED = "tensors saved for backward by a transformers decoder layer (docs/memory.md)"
+SAVED = "tensors saved for backward by a transformers decoder layer"
 
 AUTOCAST = "torch autocast: aten/src/ATen/autocast_mode.cpp cached_cast"
 

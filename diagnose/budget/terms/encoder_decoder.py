@@ -12,7 +12,7 @@ from diagnose.budget.terms.decoder_layer import frozen_norm
 from diagnose.budget.terms.layer_mode import Mode, adapter_copies, build_mode
 from diagnose.phrases import phrase
 
-READS = "tensors saved for backward by the attention of a decoder to its encoder (docs/memory.md)"
+READS = "tensors saved for backward by the attention of a decoder to its encoder"
 PROJECTED = "transformers modeling_deberta_v2.py disentangled_attention_bias: query_proj and key_proj of the relative positions"
 
 

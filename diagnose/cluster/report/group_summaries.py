@@ -11,8 +11,9 @@ from typing import Any
 
 from diagnose import notebook
 from diagnose.cluster.report import report_queries
-from diagnose.cluster.report.report_queries import digests, fetch_row
+from diagnose.cluster.report.report_queries import digests
 from diagnose.cluster.report.summary_types import (
+    Change,
     Cost,
     Example,
     Group,
@@ -38,15 +39,16 @@ NAMES, VARIANTS = 5, 8
 COMPARED, SUGGESTED = 100, 3
 
 
-#: A row per group; the last column counts them all.
+#: A row per group, the dearest first as far as costs are known; the last column counts them all.
 EACH_GROUP = """select key, count(*), coalesce(sum(f.gpu_seconds), 0), count(f.gpu_seconds), min(moment), max(moment), count(moment),
   count(moment) filter (by_log),
   count(*) filter (t.certainty = 'certain'), count(distinct f.fingerprint), count(distinct nullif(f."user", '')),
   count(distinct nullif(f.project, '')), mode(t.title_en order by t.title_en), mode(t.title_zh order by t.title_en),
   mode(t.parts order by t.parts),
-  median(f.shortage) filter (f.shortage > 0), min(f.first_run), count(*) over ()
+  median(f.shortage) filter (f.shortage > 0), list(distinct f.first_run), count(*) over ()
 from triage_failed f left join triage_digests t using (diagnosis)
-where $2::varchar[] is null or key in (select unnest($2::varchar[])) group by key order by count(*) desc, key limit $1"""
+where $2::varchar[] is null or key in (select unnest($2::varchar[]))
+group by key order by coalesce(sum(f.gpu_seconds), 0) desc, count(*) desc, key limit $1"""
 
 #: A row per variant: jobs with the same framework, and the same values in the keys that their plan edits. Of the plans that differ in
 #: other respects the most frequent stands for the variant; every tie is broken, so that a report is the same each time.
@@ -73,10 +75,10 @@ order by key, jobs desc, framework, olds, keys, env"""
 
 
 def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = None) -> tuple[tuple[Group, ...], int]:
-    """The largest groups (restricted to the keys `only`), and the number of all groups."""
+    """The dearest groups (restricted to the keys `only`), and the number of all groups."""
     rows = list(store.query(EACH_GROUP, [limit, None if only is None else list(only)]))
     keys = [row[0] for row in rows]
-    runs, latest = fetch_row(store, "select count(*), max(run) from runs")
+    runs = [run for (run,) in store.query("select distinct first_run from jobs where first_run is not null order by 1 desc limit 2")]
     users, projects, frameworks = (_names(store, keys, column) for column in ('f."user"', "f.project", "t.framework"))
     examples = _examples(store, keys)
     plans, tried = _plans(store, keys, examples), _tried(store, keys)
@@ -99,7 +101,7 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
             zh,
             parts,
             median_shortage,
-            first_run,
+            first_runs,
             _,
         ) = row
         groups_read.append(
@@ -123,11 +125,22 @@ def read_groups(store: Store, by: str, limit: int, only: Sequence[str] | None = 
                 if by == "fingerprint" and parts
                 else None,
                 short=None if median_shortage is None else int(median_shortage),
-                new=runs > 1 and first_run is not None and first_run == latest,
+                change=change_of(runs, first_runs),
                 tried=tried.get(key, ()),
             )
         )
     return tuple(groups_read), rows[0][-1] if rows else 0
+
+
+def change_of(runs: Sequence[int], seen: Sequence[int | None]) -> Change:
+    """How a group changed with the latest run. `runs`: the latest that found jobs, and the one before it; `seen`: those that found the
+    group's."""
+    if len(runs) < 2:
+        return ""
+    latest, before = runs
+    if latest in seen:
+        return "new" if {*seen} == {latest} else "" if before in seen else "back"
+    return "gone" if before in seen else ""
 
 
 def _names(store: Store, keys: list[str], column: str) -> dict[str, tuple[Named, ...]]:
@@ -245,7 +258,7 @@ def _usual_steps(variants: list[tuple[Variant, str]]) -> tuple[tuple[str, ...], 
 def summarize(
     store: Store, by: str = "fingerprint", since: float | None = None, limit: int = 200, only: Sequence[str] | None = None
 ) -> Summary:
-    """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its largest groups first; with `only` these
+    """The jobs of a database (those that failed at or after `since`, in seconds since 1970), its dearest groups first; with `only` these
     groups and no others.
 
     Raises KeyError where `by` is none of BY.

@@ -69,7 +69,7 @@ def write_pages(store: Store, summary: Summary, target: Path, lang: Lang, redact
         for sheet in group:
             order = list(dict.fromkeys(job.diagnosis for job in sheet.jobs))
             anchors = {diagnosis: f"{beside}/{sheet.name}#d{at}" for at, diagnosis in enumerate(order, 1)}
-            jobs = [_listed(job, anchors[job.diagnosis], summary.root, clean) for job in sheet.jobs]
+            jobs = [_listed(job, anchors[job.diagnosis], summary.root, clean, with_log=not redact) for job in sheet.jobs]
             listed += jobs
             content = JobsPage(
                 title=titles.get(number, say("others", lang)),
@@ -121,11 +121,12 @@ def _sheets(jobs: list[Failed]) -> Iterator[Sheet]:
         yield sheet
 
 
-def _listed(job: Failed, address: str, root: str, clean: TextFilter) -> Listed:
+def _listed(job: Failed, address: str, root: str, clean: TextFilter, with_log: bool = False) -> Listed:
     """A job by its name or its path below the common folder, with the address of its diagnosis."""
     name = job.name if job.name and job.name != job.job else job.job
     below = root and name.startswith(root) and len(name) > len(root)
-    return Listed(job, clean(name[len(root) :] if below else name), clean(job.user), address)
+    log = f"file://{quote(os.fsencode(Path(job.log).resolve()))}" if with_log and Path(job.log).is_file() else ""
+    return Listed(job, clean(name[len(root) :] if below else name), clean(job.user), address, log)
 
 
 def _write_page(target: Path, pieces: Iterable[str]) -> Path:

@@ -14,7 +14,7 @@ from diagnose.cluster.report.summary_types import Group, Near, Step, Summary, Va
 from diagnose.phrases import Lang
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.markdown import diff
-from diagnose.render.parts.strings import one_line, visible
+from diagnose.render.parts.strings import visible
 from diagnose.render.parts.words import comma, semicolon, word
 from diagnose.units import show
 from diagnose.version import __version__
@@ -28,12 +28,14 @@ TextFilter: TypeAlias = Callable[[str], str]
 
 @dataclass(slots=True)
 class Listed:
-    """A failed job and the relative address of its diagnosis, empty if there is none."""
+    """A failed job and the relative address of its diagnosis, empty if there is none; `log`: the address of its log on the machine that
+    wrote the report, empty in a report that hides folders."""
 
     job: Failed
     name: str
     user: str
     address: str
+    log: str = ""
 
 
 def left_out(group: Group, visible: int) -> int:
@@ -43,15 +45,19 @@ def left_out(group: Group, visible: int) -> int:
 
 def changes(variant: Variant) -> list[tuple[str, str]]:
     """Removed and added lines with their CSS class; empty if the plan edits no file."""
-    lines = [*diff(variant.edits), *(f"+ {one_line(variable)}" for variable in variant.env)]
-    return page_templates.diff(visible(line).replace("\n", " ") for line in lines)
+    return page_templates.diff(visible(line).replace("\n", " ") for line in diff(variant.edits))
+
+
+def variables(variant: Variant) -> list[tuple[str, str]]:
+    """The environment variables of a plan as lines without a sign."""
+    return [("", visible(line)) for line in report_words.variables(variant.env)]
 
 
 #: What the templates may call by its name; `lang` is the last parameter where words are in it.
 CALLED = page_templates.by_name(
     report_words.variant_note, report_words.count, report_words.date, report_words.estimated, report_words.fits_short,
     report_words.fitting, report_words.framework, report_words.minute, report_words.number, report_words.percent,
-    report_words.certainty_text, report_words.where, report_charts.colour, changes, left_out,
+    report_words.certainty_text, report_words.where, report_charts.colour, changes, variables, left_out,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from diagnose.cluster.report import report_queries
+from diagnose.cluster.report import report_queries, report_words
 from diagnose.cluster.report.report_html import Listed, TextFilter, document
 from diagnose.cluster.report.report_words import say
 from diagnose.cluster.report.summary_types import Store, build_or_report
@@ -106,7 +106,6 @@ class _Diagnosis:
             return None
         peak = [word("peak_after", self.lang, size=show(plan["peak"]))] if plan["peak"] and plan["fits"] in advice_text.FITTING else []
         by_id = {remedy["remedy"]: remedy for remedy in self.digest["remedies"]}
-        lines = [*diff(self.edits(plan["edits"])), *(f"+ {variable}" for variable in plan["env"])]
         return {
             "heading": say("do", self.lang)
             + words.bracketed(comma(self.lang).join([*peak, word(f"plan_{plan['fits']}", self.lang)]), self.lang),
@@ -116,7 +115,8 @@ class _Diagnosis:
                 else (words.name_of("remedy", step, self.lang), "")
                 for step in plan["steps"]
             ],
-            "diff": page_templates.diff(line[:2] + self.clean(line[2:]) for line in lines),
+            "diff": page_templates.diff(line[:2] + self.clean(line[2:]) for line in diff(self.edits(plan["edits"]))),
+            "variables": [("", self.clean(line)) for line in report_words.variables(plan["env"])],
             "note": sentence(self.text(plan["note"]), self.lang) if plan["note"] else "",
         }
 
@@ -126,7 +126,7 @@ class _Diagnosis:
     def price(self, remedy: dict[str, Any]) -> str:
         """Saving and price."""
         price, saves = remedy["price"], remedy["saves"] and remedy["saves"] > 0 and remedy["fits"] != "unknown"
-        parts = [word("saves", self.lang, size=show(remedy["saves"]))] if saves else []
+        parts = [say("saves", self.lang, size=show(remedy["saves"]))] if saves else []
         parts.append(word(f"results_{price['results']}", self.lang))
         parts += [word(f"speed_{price['speed']}", self.lang)] if price["speed"] != "same" else []
         return semicolon(self.lang).join(parts)

@@ -78,7 +78,7 @@ from (select diagnosis, json_extract_string(digest, [{paths}]) as fields from di
 FAILED_TABLE = """
 create or replace temp table triage_failed as
 select j.job, j.name, j.diagnosis, coalesce({key}, '') as key, j.fingerprint, j.gpu_seconds, j."user", j.project,
-  j.requested, j.shortage, j.first_run, j.status,
+  j.requested, j.shortage, j.first_run, j.status, j.logs[1] as log,
   coalesce(j.ended, j.started, j.submitted) is null as by_log,
   case when {at} between {oldest} and {newest} then {at} end as moment
 from jobs j left join triage_digests t using (diagnosis)
@@ -217,6 +217,7 @@ class Failed(NamedTuple):
     shortage: int | None
     diagnosis: str
     status: str
+    log: str  # the first of its logs
 
 
 def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
@@ -231,7 +232,7 @@ def jobs(store: Store, summary: Summary, limit: int) -> list[Failed]:
     )
     rows = store.query(
         """select coalesce(l.number, 0), job, name, moment, coalesce("user", ''), coalesce(project, ''), gpu_seconds, requested, shortage,
-          coalesce(diagnosis, ''), status
+          coalesce(diagnosis, ''), status, coalesce(log, '')
         from triage_failed left join triage_listed l using (key)
         qualify row_number() over (order by moment desc nulls last, job) <= $1
         order by l.number nulls last, moment desc nulls last, job""",

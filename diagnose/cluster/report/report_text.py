@@ -45,7 +45,7 @@ def text(summary: Summary, lang: Lang = "en", view: View = PLAIN) -> str:
 def _group(page: Page, group: Group, summary: Summary, lang: Lang) -> None:
     """One group: title, cost, plan, example."""
     share = say("share", lang, share=report_words.percent(group.jobs, summary.counts.failed))
-    note = comma(lang).join(filter(None, (share, say("new", lang) if group.new else "")))
+    note = comma(lang).join(filter(None, (share, say(f"change_{group.change}", lang) if group.change else "")))
     page.heading(
         say("item", lang, count=report_words.number(group.jobs), title=report_words.title(group, summary.by, lang)) + bracketed(note, lang)
     )
@@ -122,13 +122,15 @@ def _answer(group: Group, summary: Summary, lang: Lang) -> list[str]:
     plan = semicolon(lang).join((report_words.steps(group, lang), report_words.certainty_text(group, lang)))
     lines += ["", f"{escape(say('change_this', lang))}{colon(lang)}{escape(plan)}"]
     for variant in group.plan.variants[:VARIANTS]:
-        changes = [*diff(variant.edits), *(f"+ {line}" for line in variant.env)]
+        changes, variables = [*diff(variant.edits)], report_words.variables(variant.env)
         note = report_words.variant_note(group, variant, lang)
-        if changes:
+        if changes or variables:
             head = (
                 escape(report_words.variant_title(variant, lang)) + (bracketed(escape(note), lang) if note else "") + colon(lang).rstrip()
             )
-            lines += ["", head, "", fenced("diff", changes)]
+            lines += ["", head]
+        lines += ["", fenced("diff", changes)] if changes else []
+        lines += ["", fenced("bash", variables)] if variables else []
     return lines
 
 

@@ -60,27 +60,22 @@ def lead(summary: Summary, lang: Lang) -> str:
     figures = {"count": number(first.jobs), "failed": number(failed)}
     if failed == 1:
         return say("lead_single", lang)
-    if summary.by != "fingerprint" and first.jobs == 1:
+    if summary.by != "fingerprint" and all(group.jobs == 1 for group in summary.groups):
         return say("lead_by_apart", lang, failed=figures["failed"], by=say(f"by_{summary.by}", lang))
     if summary.by != "fingerprint":
         return say("lead_by", lang, **figures, by=say(f"by_{summary.by}", lang), what=title(first, summary.by, lang))
     if first.jobs == 1:
-        return say("lead_apart", lang, **figures)
+        return say("lead_apart" if all(group.jobs == 1 for group in summary.groups) else "lead_dearest", lang, **figures)
     claim = "" if first.parts is not None and group_fingerprint.is_one_mistake(first.parts) else "_alike"
     return say(f"{'lead_all' if first.jobs == failed else 'lead_one'}{claim}", lang, **figures)
 
 
 def costs(summary: Summary, lang: Lang) -> str:
-    """The cost of the first group, and of a more expensive one; empty if unknown."""
+    """The cost of the first group, which is the dearest; empty if unknown."""
     first = summary.groups[0] if summary.groups else None
-    if first is None:
+    if first is None or not first.cost.known:
         return ""
-    sentences = [say("cost_it" if first.jobs == 1 else "cost_them", lang, hours=hours(first.cost, lang))] if first.cost.known else []
-    costliest = summary.costliest
-    if costliest is not None and costliest.key != first.key and costliest.cost.seconds > first.cost.seconds:
-        figures = {"hours": hours_alone(costliest.cost, lang), "jobs": number(costliest.jobs), "title": title(costliest, summary.by, lang)}
-        sentences.append(say("costlier", lang, **figures))
-    return ("" if lang == "zh" else " ").join(sentences)
+    return say("cost_it" if first.jobs == 1 else "cost_them", lang, hours=hours(first.cost, lang))
 
 
 def jobs_read(summary: Summary, lang: Lang) -> str:
@@ -303,7 +298,12 @@ def variant_note(group: Group, variant: Variant, lang: Lang) -> str:
 def edits(variant: Variant, lang: Lang) -> list[str]:
     """A variant's edits as lines: the file, then its changes."""
     lines = [f"{one_line(change.target)}{colon(lang)}{one_line(advice_text.edit(change, lang))}" for change in variant.edits]
-    return [*lines, *map(one_line, variant.env)]
+    return [*lines, *(f"{say('environment', lang)}{colon(lang)}{variable}" for variable in variables(variant.env))]
+
+
+def variables(env: Iterable[str]) -> list[str]:
+    """Environment variables as a shell sets them: they belong to no file, so that no diff holds them."""
+    return [f"export {one_line(variable)}" for variable in env]
 
 
 def unread_job(job: Unread, lang: Lang) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from diagnose.cluster.store.group_fingerprint import Parts
 from diagnose.errors import log_crash
@@ -133,9 +133,13 @@ class Near:
     other: tuple[str, ...]
 
 
+#: What the latest run changed: jobs of a group that no run had found; again some after a run without; none after a run with some.
+Change = Literal["", "new", "back", "gone"]
+
+
 @dataclass(slots=True)
 class Group:
-    """Failures with the same key: a fingerprint or grouping value. `number` counts from the largest group."""
+    """Failures with the same key: a fingerprint or grouping value. `number` counts from the dearest group."""
 
     key: str
     number: int
@@ -154,7 +158,7 @@ class Group:
     example: Example
     parts: Parts | None = None
     short: int | None = None  # bytes that half of the jobs lacked at most
-    new: bool = False  # first seen in the latest run, and there was one before
+    change: Change = ""  # since the run before
     near: tuple[Near, ...] = ()
     tried: tuple[Tried, ...] = ()
 
@@ -216,7 +220,7 @@ class Unread:
 
 @dataclass(slots=True)
 class Summary:
-    """The whole summary. `total`: number of all groups, of which `groups` has the largest; `states`: scheduler states of jobs without
+    """The whole summary. `total`: number of all groups, of which `groups` has the dearest; `states`: scheduler states of jobs without
     memory failure."""
 
     by: str
@@ -238,8 +242,3 @@ class Summary:
     def left(self) -> int:
         """Failures in groups that are not listed."""
         return self.counts.failed - sum(group.jobs for group in self.groups)
-
-    @property
-    def costliest(self) -> Group | None:
-        """The group with the highest cost, if costs are known."""
-        return max((group for group in self.groups if group.cost.known), key=lambda group: group.cost.seconds, default=None)

@@ -104,9 +104,11 @@ def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
     summary = semicolon(lang).join((report_words.steps(group, lang), report_words.certainty_text(group, lang)))
     parts = [f"{platform.strong(say('change_this', lang))}{colon(lang)}{platform.escape(summary)}"]
     for variant in group.plan.variants[:VARIANTS]:
-        lines = [*diff(variant.edits), *(f"+ {variable}" for variable in variant.env)][:LINES]
-        if lines:
-            parts.append(f"{platform.escape(report_words.variant_title(variant, lang))}\n{platform.block(lines, platform.fence)}")
+        lines, variables = [*diff(variant.edits)][:LINES], report_words.variables(variant.env)[:LINES]
+        blocks = [platform.block(lines, platform.fence)] if lines else []
+        blocks += [platform.block(variables)] if variables else []
+        if blocks:
+            parts.append("\n".join([platform.escape(report_words.variant_title(variant, lang)), *blocks]))
     return parts
 
 

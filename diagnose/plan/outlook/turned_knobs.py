@@ -26,6 +26,9 @@ from diagnose.units import Size
 #: The card is turned like a knob, though no key of a job says it.
 CARD = "hardware.gpu"
 
+#: Of so many changes at once it is looked at what each adds.
+MOST_ASKED = 6
+
 #: A map of what fits has at most so many rows and columns.
 MAP_SIZE = 9
 
@@ -44,13 +47,15 @@ class State:
 
 @dataclass(slots=True, frozen=True)
 class Turned:
-    """A job before and after some changes of its knobs. `contradictions`: why the changed settings exclude each other."""
+    """A job before and after some changes of its knobs. `contradictions`: why the changed settings exclude each other; `idle`: knobs of
+    several that move nothing beside the others."""
 
     changes: dict[str, Value]
     old: dict[str, Value]
     before: State
     after: State
     contradictions: tuple[Text, ...] = ()
+    idle: tuple[str, ...] = ()
 
 
 class Control(NamedTuple):
@@ -119,7 +124,13 @@ class Workbench:
         book = self.job.book
         news = tuple(text for text in contradictions(book.changed(changes)) if text not in contradictions(book))
         old = {knob: book.value(knob) for knob in changes}
-        return Turned(dict(changes), old, self.state({}), self.state(changes), news)
+        return Turned(dict(changes), old, self.state({}), self.state(changes), news, tuple(self._idle(changes, old)))
+
+    def _idle(self, changes: Mapping[str, Value], old: Mapping[str, Value]) -> Iterator[str]:
+        for knob, value in changes.items() if 1 < len(changes) <= MOST_ASKED else ():
+            others = {name: other for name, other in changes.items() if name != knob}
+            if value != old[knob] and not self._moves(others, knob, value):
+                yield knob
 
     # -- what can be turned
 

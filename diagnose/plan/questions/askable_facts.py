@@ -82,7 +82,7 @@ def example_value(fact: str) -> str:
     if entry is None:
         return ""
     if entry.words:
-        return "|".join(entry.words)
+        return "|".join(entry.answers or entry.words)
     if entry.kind == "switch" and entry.ask:
         return "yes|no"
     return {"size": "'512 GiB'", "count": "N", "ratio": "0.9", "switch": "enabled|disabled", "version": "X.Y.Z"}.get(entry.kind, "TEXT")

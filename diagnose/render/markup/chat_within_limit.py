@@ -9,6 +9,7 @@ from typing import Literal
 
 from diagnose import rule_files
 from diagnose.diagnosis import Diagnosis
+from diagnose.facts import Notice
 from diagnose.phrases import Lang
 from diagnose.plan.remedies.remedy import Edit, Remedy
 from diagnose.render.markup import markdown
@@ -123,7 +124,7 @@ def assemble(content: _MessageParts, patch: str) -> Message:
     head = content.head()
     parts = [
         part
-        for part in (content.bar(), content.plan(), content.why(), content.others(), content.refused(), content.question(), content.notes())
+        for part in (content.why(), content.bar(), content.plan(), content.others(), content.refused(), content.question(), content.notes())
         if part
     ]
     by_weight = [
@@ -159,8 +160,8 @@ class _MessageParts:
         rooms = [self.dialect.escape(line) for line in outlook_view.room_lines(self.diagnosis, self.lang)[:2]]
         lines = [
             f"{self.dialect.strong(failure_text.banner(self.diagnosis, self.lang))}{colon(self.lang)}{self.dialect.escape(headline)}",
-            *filter(None, [self.dialect.escape(failure_text.assumption(self.diagnosis, self.lang))]),
             *rooms,
+            *(self.note(notice) for notice in failure_text.leading_notices(self.diagnosis)[:NOTES]),
         ]
         return "\n".join(lines)
 
@@ -214,6 +215,11 @@ class _MessageParts:
         return f"{place}{colon(self.lang)}{self.dialect.code_span(advice_text.edit(change, self.lang))}"
 
     def why(self) -> str:
+        """The causes with their certainty, what that takes for granted, and that it would fail later too."""
+        more = failure_text.assumption(self.diagnosis, self.lang), memory_rows.later_failure(self.diagnosis, self.lang)
+        return "\n".join(filter(None, (self.causes(), *map(self.dialect.escape, more))))
+
+    def causes(self) -> str:
         causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]
         if causes:
             text = failure_text.brief_causes(
@@ -252,6 +258,9 @@ class _MessageParts:
         return f"{self.dialect.strong(word('question', self.lang))}{colon(self.lang)}{text} {self.dialect.code_span(first.set)}"
 
     def notes(self) -> str:
-        others = [entry for entry in self.diagnosis.notices if entry.level != "info" and entry.code not in failure_text.LEADING_NOTICES]
-        notices = [*failure_text.leading_notices(self.diagnosis), *others][:NOTES]
-        return "\n".join(self.dialect.escape(words.notice_with_level(entry, self.lang)) for entry in notices)
+        leading = failure_text.leading_notices(self.diagnosis)
+        others = [entry for entry in self.diagnosis.notices if entry.level != "info" and entry not in leading]
+        return "\n".join(map(self.note, others[:NOTES]))
+
+    def note(self, notice: Notice) -> str:
+        return self.dialect.escape(words.notice_with_level(notice, self.lang))

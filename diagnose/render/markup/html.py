@@ -70,11 +70,13 @@ class _Page:
             for line in lines
         }
         self.banner, self.good = failure_text.banner(diagnosis, lang), failure_text.is_good_news(diagnosis)
-        self.assumption = failure_text.assumption(diagnosis, lang)
+        self.assumption, self.leading = failure_text.assumption(diagnosis, lang), failure_text.leading_notices(diagnosis)
         self.room = outlook_view.room_lines(diagnosis, lang)
         self.inputs = comma(lang).join(one_line(source.name) for source in diagnosis.inputs)
         memory = card_bar.build_card(diagnosis, lang)
         self.accounted = card_bar.figures_of_causes(diagnosis, lang)
+        self.later = memory_rows.later_failure(diagnosis, lang)
+        self.why = failure_text.why_line(diagnosis, self.accounted, lang)
         self.card = bar_charts.card_chart(memory, lang) if memory is not None else None
         self.explained, self.sides = memory_rows.explained(diagnosis), bar_charts.plan_bars(diagnosis, lang)
         self.timelines = step_chart.timelines(diagnosis, lang)
@@ -113,7 +115,9 @@ class _Page:
         if ledger is not None and moment is not None and moment.terms and not on_host:
             printed.insert(0, words.sentence(memory_rows.balance(ledger, moment, self.lang), self.lang))
             notes += [
-                memory_rows.peak_text(ledger, moment, self.lang) if ledger.failing and memory_rows.peaks_later(ledger, moment) else ""
+                memory_rows.peak_text(ledger, moment, self.lang)
+                if ledger.failing and not self.later and memory_rows.peaks_later(ledger, moment)
+                else ""
             ]
             notes += [memory_rows.missing_facts(ledger, self.lang)]
         return printed, [note for note in notes if note]

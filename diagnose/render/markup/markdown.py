@@ -32,7 +32,9 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     failed = words.bracketed(code(where), lang) if (where := failure_text.failure_place(diagnosis)) else ""
     parts = [
         f"**{failure_text.banner(diagnosis, lang)}**{failed}{colon(lang)}{escape(diagnosis.verdict.headline.to(lang))}",
+        escape(failure_text.why_line(diagnosis, card_bar.figures_of_causes(diagnosis, lang), lang)),
         escape(failure_text.assumption(diagnosis, lang)),
+        escape(memory_rows.later_failure(diagnosis, lang)),
         "  \n".join(map(escape, outlook_view.room_lines(diagnosis, lang))),
         "  \n".join(escape(words.notice_with_level(notice, lang)) for notice in failure_text.leading_notices(diagnosis)),
         _card(diagnosis, lang),

@@ -203,9 +203,9 @@ def edit(change: Edit, lang: Lang) -> str:
 
 
 def is_patchable(diagnosis: Diagnosis) -> bool:
-    """Whether the plan changes a file that was given; a command that only the log shows is no file."""
+    """Whether the plan changes a file that was given; a command or config that only a log or a page shows is no file."""
     plan = diagnosis.outcome.plan
-    files = {document.name for document in diagnosis.documents if document.form != "command"}
+    files = {document.name for document in diagnosis.documents if document.form != "command" and "#block-" not in document.name}
     return plan is not None and any(edit.target in files for edit in plan.edits)
 
 
@@ -279,9 +279,10 @@ def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool
     room = Size.exactly(plan.predicted_peak.bytes + plan.margin.bytes) if plan.margin is not None else room  # it may be another card's
     is_open = plan.fits == "likely" and room is not None and plan.predicted_peak.high > room.bytes
     fits = word("plan_open" if is_open else f"plan_{plan.fits}", lang)
-    if plan.margin is not None and plan.margin.bytes > 0 and plan.fits in FITTING and not is_open:
-        fits = word("spare", lang, fits=fits, margin=figure(plan.margin))
     peak = amount(plan.predicted_peak, lang)
+    least = plan.predicted_peak.bytes if peak == show(plan.predicted_peak.bytes) else plan.predicted_peak.high  # of a range the upper end
+    if plan.margin is not None and room is not None and room.bytes > least and plan.fits in FITTING and not is_open:
+        fits = word("spare", lang, fits=fits, margin=figure(Size.exactly(room.bytes - least)))
     return fits + bracketed(
         word("peak_of", lang, peak=peak, usable=amount(room, lang)) if room else word("peak_only", lang, peak=peak), lang
     )

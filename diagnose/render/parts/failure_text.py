@@ -13,7 +13,7 @@ from diagnose.facts import Notice
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.plan.pricing import fit
-from diagnose.render.parts.words import amount, bracketed, comma, phase, places, semicolon, word
+from diagnose.render.parts.words import amount, bracketed, colon, comma, phase, places, semicolon, sentence, word
 from diagnose.units import Size
 
 #: Notices about which of several runs is diagnosed: shown though they are only information.
@@ -28,6 +28,9 @@ Figure: TypeAlias = "tuple[Size | None, float | None]"
 WIDE = 1.5
 #: A figure in a sentence.
 FIGURE = re.compile(r"\d[\d.]* (?:[KMGT]i?B|bytes)")
+
+#: Causes in the line that names them.
+CAUSES = 2
 
 #: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
@@ -82,6 +85,13 @@ def brief_causes(
     return semicolon(lang).join(texts)
 
 
+def why_line(diagnosis: Diagnosis, figures: Mapping[str, Figure], lang: Lang) -> str:
+    """The leading causes by name, and how sure each is, as a line of its own; empty where none has a name."""
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    text = brief_causes(leading, figures, lang, [""] * len(leading))
+    return f"{word('why', lang)}{colon(lang)}{sentence(text, lang)}" if text else ""
+
+
 def assumption(diagnosis: Diagnosis, lang: Lang) -> str:
     """What the first leading cause that has a name takes for granted, as a line of its own; empty where it takes nothing."""
     named = (cause for cause in diagnosis.judgement.causes if not cause.also_true and cause.cause != "unknown")
@@ -132,13 +142,15 @@ def repeats_headline(explanation: str, headline: str) -> bool:
 
 
 def leading_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """The notices that stand before everything but the headline."""
-    return tuple(notice for notice in diagnosis.notices if notice.code in LEADING_NOTICES)
+    """The notices that stand before everything but the headline: inputs that could not be read first, then what changes the reading."""
+    leading = [notice for notice in diagnosis.notices if notice.level == "error" or notice.code in LEADING_NOTICES]
+    return tuple(sorted(leading, key=lambda notice: notice.level != "error"))
 
 
 def important_notices(diagnosis: Diagnosis) -> tuple[Notice, ...]:
-    """Warnings and errors, and information about which run is diagnosed, without the leading ones."""
-    others = (notice for notice in diagnosis.notices if notice.code not in LEADING_NOTICES)
+    """Warnings, and information about which run is diagnosed, without the leading ones."""
+    leading = leading_notices(diagnosis)
+    others = (notice for notice in diagnosis.notices if notice not in leading)
     return tuple(notice for notice in others if notice.level != "info" or notice.code in RUN_NOTICES)
 
 

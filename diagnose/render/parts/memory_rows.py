@@ -101,12 +101,18 @@ def lacks_terms(diagnosis: Diagnosis) -> bool:
     return ledger.usable.low - now.total.high - max(free, requested) > failure_text.NEGLIGIBLE
 
 
+#: Groups of terms that the length of rows moves.
+OF_ROWS = ("activations", "logits")
+
+
 def length_deviation(diagnosis: Diagnosis) -> str:
     """The reason if the estimate far exceeds what was allocated: `at_limit` if rows may be shorter than the limit, `above` if rows are
     packed to it; empty otherwise."""
     ledger = main_ledger(diagnosis)
     now, observed = main_moment(ledger), ledger.observed if ledger is not None else None
     if now is None or observed is None or any(fact.name == "ledger.verdict" for fact in diagnosis.facts):
+        return ""
+    if not any(now.of(group).bytes for group in OF_ROWS):  # a load that did not end
         return ""
     packed = any(fact.name == "train.packing" and fact.value is True for fact in diagnosis.facts)
     return "" if now.total.bytes <= SHORT_ROWS * observed.bytes else "above" if packed else "at_limit"
@@ -129,6 +135,23 @@ def inferred_card(diagnosis: Diagnosis, lang: Lang) -> str:
     """The sentence that the card was inferred from its capacity; empty if something names it."""
     gpu = next((fact for fact in diagnosis.facts if fact.name == "hardware.gpu"), None)
     return word("card_inferred", lang, gpu=str(gpu.value)) if gpu is not None and gpu.origin == "derived" else ""
+
+
+def later_failure(diagnosis: Diagnosis, lang: Lang) -> str:
+    """That a later point of the step does not fit either; empty where it does. It decides what to do, so that it stands before the bar."""
+    ledger = main_ledger(diagnosis)
+    moment = main_moment(ledger)
+    if ledger is None or moment is None or not ledger.failing or failure_text.on_host(diagnosis):
+        return ""
+    if estimate_deviation(diagnosis) in ("above", "at_limit") or others_hold_the_card(ledger, diagnosis):
+        return ""  # it was not as the estimate takes it to be
+    return peak_text(ledger, moment, lang) if peaks_later(ledger, moment) and overflows(ledger) else ""
+
+
+def others_hold_the_card(ledger: Ledger, diagnosis: Diagnosis) -> bool:
+    """Whether what can be used is what other processes left, and not what the job will have."""
+    sizes = [fact.value for fact in diagnosis.facts if fact.name == "log.other_processes"]
+    return ledger.usable is not None and any(isinstance(size, Size) and size.bytes > ledger.usable.bytes for size in sizes)
 
 
 def peaks_later(ledger: Ledger, now: Moment) -> bool:

@@ -10,7 +10,6 @@ from diagnose.plan.outlook.turned_knobs import Cell, State, Turned
 from diagnose.records import NamedTuple
 from diagnose.render.parts import card_bar, words
 from diagnose.render.parts.words import word
-from diagnose.units import show
 
 
 class Difference(NamedTuple):
@@ -82,7 +81,8 @@ def change(turned: Turned, knob: str, lang: Lang) -> str:
 
 
 def remarks(turned: Turned, lang: Lang) -> list[str]:
-    """What else is to be said: what is as it was, that the tightest moment is another one, and why the settings exclude each other."""
+    """What else is to be said: what is as it was or moves nothing, that the tightest moment is another one, why settings exclude each
+    other."""
     moments = [words.moment(state.moment.name, lang) for state in (turned.before, turned.after) if state.moment is not None]
     moved = [say("other_moment", lang, before=moments[0], after=moments[1])] if len(dict.fromkeys(moments)) == 2 else []
     held = [
@@ -90,19 +90,28 @@ def remarks(turned: Turned, lang: Lang) -> list[str]:
         for knob, value in turned.changes.items()
         if turned.old.get(knob) == value
     ]
-    return [*held, *moved, *(words.sentence(text.to(lang), lang) for text in turned.contradictions)]
+    idle = [words.sentence(say("idle", lang, what=words.meaning(knob, lang)), lang) for knob in turned.idle]
+    return [*held, *idle, *moved, *(words.sentence(text.to(lang), lang) for text in turned.contradictions)]
 
 
 def differences(turned: Turned) -> list[Difference]:
     """The parts of the card that differ between the tightest moments, the largest change first."""
-    old, new = (card_bar.bytes_by_part(state.moment) if state.moment else {} for state in (turned.before, turned.after))
+    old, new = (needed_by_part(state) for state in (turned.before, turned.after))
     rows = [Difference(kind, old.get(kind, 0), new.get(kind, 0)) for kind in card_bar.SIGNS if kind in old or kind in new]
     return sorted((row for row in rows if row.before != row.after), key=lambda row: -abs(row.after - row.before))
 
 
+def needed_by_part(state: State) -> dict[str, int]:
+    """The bytes of each part of the bar at the tightest moment, the refused request among them: together what is needed."""
+    if state.moment is None:
+        return {}
+    refused = state.need.bytes - state.moment.total.bytes if state.need is not None else 0
+    return {**card_bar.bytes_by_part(state.moment), **({"request": refused} if refused > 0 else {})}
+
+
 def signed(count: int) -> str:
     """A difference in GiB with its sign."""
-    return f"{'+' if count > 0 else '−' if count < 0 else ''}{show(abs(count))}"
+    return f"{'+' if count > 0 else '−' if count < 0 else ''}{words.gib(abs(count))}"
 
 
 def part_name(kind: str, lang: Lang) -> str:

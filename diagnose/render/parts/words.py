@@ -66,6 +66,12 @@ def amount(size: Size, lang: Lang = "en") -> str:
     return word("range", lang, low=low, high=high)
 
 
+def where_to_read(address: str, rule: str) -> str:
+    """Where a terminal's reader finds more on a rule: its address, or the command that shows a page of the manual wherever it is
+    installed; empty for a rule of the user's."""
+    return f"oomdoctor rules show {rule}" if address and "://" not in address else address
+
+
 def figure(size: Size) -> str:
     """A size as one figure for a column, always in the same unit."""
     return gib(size.bytes)
@@ -91,7 +97,8 @@ def place(witness: Witness) -> str:
 
 
 def short_name(name: str) -> str:
-    """An input's name, or as many of its last path components as fit LONGEST_NAME."""
+    """An input's name, or as many of its last path components as fit LONGEST_NAME; of a block of a page the page, whose lines count."""
+    name = name.partition("#block-")[0]
     if len(name) <= LONGEST_NAME:
         return name
     *folders, last = PurePath(name).parts or (name,)

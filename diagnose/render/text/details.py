@@ -31,7 +31,7 @@ def evidence(page: Page, cause: Ruling) -> None:
     for witness in cause.evidence:
         if place := words.place(witness):
             page.say(f"{place}  {one_line(witness.text or witness.key)[:200]}", "     ", "       ", "dim")
-    page.say(cause.url, "     ", style="name")
+    page.say(words.where_to_read(cause.url, cause.rule), "     ", style="name")
 
 
 def failures(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:

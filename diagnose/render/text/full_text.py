@@ -168,7 +168,7 @@ def remedy_entry(page: Page, diagnosis: Diagnosis, remedy: Remedy, lang: Lang) -
         page.say(remedy.command.to(lang), "    ")
     if not advice_text.is_unproven(remedy, diagnosis):  # the line above has said all there is
         page.say(advice_text.reason(remedy, diagnosis, lang), "    ")
-    for reference in dict.fromkeys((*remedy.references, remedy.url)):
+    for reference in dict.fromkeys((*remedy.references, words.where_to_read(remedy.url, remedy.rule))):
         page.say(reference, "    ", style="name")
 
 

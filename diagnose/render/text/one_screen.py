@@ -20,10 +20,9 @@ from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
 from diagnose.render.parts.wrapping import Page, cells, wrap
 from diagnose.render.text import character_bar, details, full_text
-from diagnose.units import Size
 
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
-EDITS, CAUSES, NOTES, REJECTED = 2, 2, 2, 3
+EDITS, NOTES, REJECTED = 2, 2, 3
 
 #: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
 LINES, COLUMNS = 24, 80
@@ -37,10 +36,20 @@ _DETAILS = (
     *("note", "reasons of others"),
 )
 _ASIDES = ("rejected", "last gap", "second edits", "first gap", "shares", "rest of notes")
-_ESSENTIALS = ("reasons of steps", "question", "figures of causes", "gaps", "places", "peak", "doubt")
-OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps")
+_ESSENTIALS = ("reasons of steps", "figures of causes", "gaps", "places", "peak", "doubt")
+OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps", "question")
 #: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
-OMISSIONS_OF_LITTLE = (*_DETAILS, *_ASIDES, "edits of others", *_ESSENTIALS, "later failure", "edits of later steps", "unknowns", "hint")
+OMISSIONS_OF_LITTLE = (
+    *_DETAILS,
+    *_ASIDES,
+    "edits of others",
+    *_ESSENTIALS,
+    "later failure",
+    "edits of later steps",
+    "unknowns",
+    "hint",
+    "question",
+)
 
 
 @dataclass(slots=True)
@@ -58,7 +67,7 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     """The answer as text of at most `view.width` columns."""
     diagnosis = map_texts(diagnosis, harmless) if view.verbose else advice_text.to_show(diagnosis)
     page = Page(view.width, view.colour)
-    headline(page, diagnosis, lang)
+    headline(page, diagnosis, lang, view)
     if view.verbose:
         full_text.append(page, diagnosis, lang)
     else:
@@ -67,15 +76,18 @@ def render(diagnosis: Diagnosis, lang: Lang = "en", view: View = PLAIN) -> str:
     return page.text()
 
 
-def headline(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
+def headline(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
     where = failure_text.failure_place(diagnosis)
     banner = failure_text.banner(diagnosis, lang) + (bracketed(where, lang) if where else "")
     page.say(banner, style="good" if failure_text.is_good_news(diagnosis) else "bad")
     page.say(diagnosis.verdict.headline.to(lang), style="bold")
     for number, line in enumerate(outlook_view.room_lines(diagnosis, lang)):
         page.say(line, "  " if number and len(diagnosis.ledgers) > 1 else "")
-    for notice in failure_text.leading_notices(diagnosis):
-        full_text.notice(page, notice, diagnosis, lang, "", excerpt=False)
+    leading = failure_text.leading_notices(diagnosis)
+    for notice in leading[: len(leading) if view.verbose else NOTES]:
+        full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error")
+    if not view.verbose and len(leading) > NOTES:
+        page.say(word("more_notices", lang, count=len(leading) - NOTES), style="dim")
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
@@ -115,7 +127,7 @@ def write(screen: Screen) -> None:
 def why(screen: Screen) -> None:
     """The causes named in the headline: certainty, size, and places other than that of the banner."""
     diagnosis, lang = screen.diagnosis, screen.lang
-    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][: failure_text.CAUSES]
     limit = 0 if "places" in screen.omitted else 1 if "second place" in screen.omitted else 2
     share, size = (name not in screen.omitted for name in ("shares", "figures of causes"))
     failed = failure_text.failure_place(diagnosis)
@@ -129,32 +141,7 @@ def why(screen: Screen) -> None:
         screen.page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
     if "later failure" not in screen.omitted:
-        later_failure(screen)
-
-
-def later_failure(screen: Screen) -> None:
-    """That a later point of the step does not fit either: it decides what to do, so that it stands before the bar."""
-    diagnosis, lang = screen.diagnosis, screen.lang
-    ledger = memory_rows.main_ledger(diagnosis)
-    moment = memory_rows.main_moment(ledger)
-    if ledger is not None and moment is not None and fails_later(ledger, diagnosis):
-        screen.page.say(memory_rows.peak_text(ledger, moment, lang), style="note")
-
-
-def fails_later(ledger: Ledger, diagnosis: Diagnosis) -> bool:
-    moment = memory_rows.main_moment(ledger)
-    if memory_rows.estimate_deviation(diagnosis) in ("above", "at_limit"):  # it was not as the estimate takes it to be
-        return False
-    if others_hold_the_card(ledger, diagnosis):
-        return False
-    on_card = bool(ledger.failing) and moment is not None and not failure_text.on_host(diagnosis)
-    return on_card and moment is not None and memory_rows.peaks_later(ledger, moment) and memory_rows.overflows(ledger)
-
-
-def others_hold_the_card(ledger: Ledger, diagnosis: Diagnosis) -> bool:
-    """Whether what can be used is what other processes left, and not what the job will have."""
-    sizes = [fact.value for fact in diagnosis.facts if fact.name == "log.other_processes"]
-    return ledger.usable is not None and any(isinstance(size, Size) and size.bytes > ledger.usable.bytes for size in sizes)
+        screen.page.say(memory_rows.later_failure(diagnosis, lang), style="note")
 
 
 def caveats(screen: Screen) -> None:
@@ -170,8 +157,8 @@ def caveats(screen: Screen) -> None:
         "peak" not in screen.omitted
         and ledger.failing
         and memory_rows.peaks_later(ledger, moment)
-        and not fails_later(ledger, diagnosis)  # as said above the bar
-        and not others_hold_the_card(ledger, diagnosis)
+        and not memory_rows.later_failure(diagnosis, lang)  # as said above the bar
+        and not memory_rows.others_hold_the_card(ledger, diagnosis)
         and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
@@ -275,13 +262,13 @@ def question(screen: Screen) -> None:
 
 
 def notices(screen: Screen) -> None:
-    """Errors of inputs and which of several runs is diagnosed; without what headline or plan already say."""
+    """Warnings, and which of several runs is diagnosed; without what headline or plan already say."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     important = notices_to_show(diagnosis, lang)
     limit = 1 if "second note" in screen.omitted else NOTES
     for notice in important[:limit]:
-        if notice.level == "error" or "rest of notes" not in screen.omitted:
-            full_text.notice(page, notice, diagnosis, lang, "", excerpt=notice.level == "error" or "excerpts" not in screen.omitted)
+        if "rest of notes" not in screen.omitted:
+            full_text.notice(page, notice, diagnosis, lang, "", excerpt="excerpts" not in screen.omitted)
         else:
             first, *more = wrap(words.notice_with_level(notice, lang), page.width - 2)
             page.say(first + " …" if more else first, style="note")
@@ -293,12 +280,11 @@ def notices_to_show(diagnosis: Diagnosis, lang: Lang) -> list[Notice]:
     """The notices for one screen, most important first."""
     plan, headline = diagnosis.outcome.plan, diagnosis.verdict.headline.to(lang)
     corrected = {(edit.target, edit.key) for edit in plan.edits if edit.renamed or edit.to is None} if plan is not None else set()
-    selected = [
+    return [
         note
         for note in failure_text.important_notices(diagnosis)
-        if note.level == "error" or not (is_about(note, corrected) or failure_text.repeats_headline(note.message.to(lang), headline))
+        if not (is_about(note, corrected) or failure_text.repeats_headline(note.message.to(lang), headline))
     ]
-    return sorted(selected, key=lambda notice: notice.level != "error")
 
 
 def is_about(notice: Notice, keys: set[tuple[str, str]]) -> bool:

@@ -34,6 +34,13 @@ def turnable(begun: str) -> list[str]:
     return [f"{row['knob']}=" for row in table("turned_knobs") if row["knob"].startswith(begun)]
 
 
+def settable(begun: str) -> list[str]:
+    """Completion: settings and facts that can be stated, with the sign behind which their value stands."""
+    from diagnose.facts import names
+
+    return [f"{name}=" for name in names() if name.startswith(begun)]
+
+
 def known_rules(begun: str) -> list[str]:
     """Completion: ids of rules, names of causes and remedies."""
     from diagnose.manual import rule_index
@@ -91,7 +98,7 @@ Config = Annotated[list[str] | None, _option("config", "--config", metavar="[KIN
 Model = Annotated[str | None, _option("model", "--model", metavar="ID|FILE")]
 Gpu = Annotated[str | None, _option("gpu", "--gpu", metavar="NAME", complete=cards)]
 Gpus = Annotated[int | None, _number("gpus", "--gpus")]
-Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE")]
+Set = Annotated[list[str] | None, _option("set", "--set", metavar="NAME=VALUE", complete=settable)]
 Form = Annotated[str, _word("format", "--format", FORMATS)]
 CompareForm = Annotated[str, _word("format", "--format", ("text", "json"))]
 WhatIfForm = Annotated[str, _word("format", "--format", ("text", "json", "html"))]

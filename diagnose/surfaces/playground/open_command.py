@@ -33,7 +33,8 @@ def open_page(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions, o
 
 def diagnose(logs: Sequence[str], asked: AnswerInputs, lang: Lang) -> Diagnosis:
     """The diagnosis of the logs, or the check of configs alone. Raises UserError without either."""
-    options = asked.options(logs)
+    logs, configs = path_arguments.apart(logs, lang)
+    options = asked._replace(configs=[*asked.configs, *configs]).options(logs)
     snapshot = Path(asked.snapshot) if asked.snapshot else None
     if not logs and snapshot is None:
         if not options["configs"]:

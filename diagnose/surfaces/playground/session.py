@@ -18,6 +18,7 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.facts import Value, declared
+from diagnose.inputs.config_files import MAX_CONFIG_BYTES, is_config_file
 from diagnose.inputs.split_paste import pasted_configs
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
@@ -30,7 +31,6 @@ from diagnose.render.parts import advice_text, failure_text, turned_view, words
 from diagnose.render.parts.failure_text import file_stem
 from diagnose.render.parts.view import View
 from diagnose.scan.source import Source
-from diagnose.surfaces.server.worker_answer import MAX_CONFIG_BYTES, is_config_file
 from diagnose.surfaces.what_if import turned_roles, what_if_command
 
 #: How what torch.cuda.memory._dump_snapshot writes begins, and no text.

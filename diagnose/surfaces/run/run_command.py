@@ -134,7 +134,7 @@ def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int |
     view = stream_view(stderr, display.top, display.verbose, display.budget, display.every_rule)._replace(options=False)
     text = RENDERERS[display.format](display.masked(diagnosis), lang, view)
     write_all(2, f"\n{text.rstrip()}\n".encode(stderr.encoding or "utf-8", "replace"))
-    for notice in diagnosis.notices:
+    for notice in diagnosis.notices if display.format != "text" else ():
         if notice.level == "error":
             print_sentence("", lang, text=notice.message.to(lang))
     if path:

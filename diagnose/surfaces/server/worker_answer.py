@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 from diagnose import notebook
-from diagnose.adapters.documents.open_config import open_document
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
 from diagnose.facts import declared
-from diagnose.inputs.pasted_page import is_config
+from diagnose.inputs.config_files import CONFIG_SUFFIXES, is_config_file
 from diagnose.inputs.split_paste import pasted_configs
 from diagnose.phrases import Lang
 from diagnose.pipeline import check, explain
@@ -24,7 +23,6 @@ from diagnose.render.markup.chat_within_limit import Platform, chat, dialect
 from diagnose.render.parts import advice_text, failure_text, redaction
 from diagnose.render.parts import words as words_of
 from diagnose.render.parts.view import View
-from diagnose.scan import memory_words
 from diagnose.scan.source import Source
 from diagnose.surfaces.server.question import Answer, Field, Question, label
 from diagnose.surfaces.what_if import turned_roles
@@ -32,9 +30,6 @@ from diagnose.surfaces.what_if.typed_changes import WhatIf
 
 #: The prefix of Question.form that asks for a chat message; the platform follows.
 CHAT_FORM = "chat."
-#: Suffixes of the file names of configs; a file larger than so many bytes is not one.
-CONFIG_SUFFIXES = (".yaml", ".yml", ".json", ".toml", ".sh", ".bash", ".slurm", ".sbatch", ".py")
-MAX_CONFIG_BYTES = 4 << 20
 #: Characters of a headline in a notification.
 MAX_TITLE = 200
 
@@ -155,13 +150,3 @@ def separate_configs(question: Question) -> Question:
     if not configs:
         return question
     return replace(question, logs=tuple(file for file in question.logs if file not in configs), configs=(*question.configs, *configs))
-
-
-def is_config_file(name: str, data: str | bytes) -> bool:
-    """Whether an attached file is a config: its name says so, and it parses as one or holds no words of a memory failure."""
-    if not name.lower().endswith(CONFIG_SUFFIXES) or len(data) > MAX_CONFIG_BYTES:
-        return False
-    content = data if isinstance(data, bytes) else data.encode(errors="replace")
-    return not any(True for _ in memory_words.anchors(core=True).find(memoryview(content))) or is_config(
-        open_document(ConfigSource(name, content))
-    )

@@ -7,15 +7,12 @@ from pathlib import Path
 
 from diagnose import pipeline
 from diagnose.diagnosis import Diagnosis
-from diagnose.phrases import Lang, phrase
+from diagnose.phrases import Lang
 from diagnose.render.formats import RENDERERS
 from diagnose.render.parts import words
 from diagnose.surfaces.terminal import console, path_arguments, quick_preview, reading_progress
 from diagnose.surfaces.terminal.answer_options import AnswerInputs, DisplayOptions
 from diagnose.surfaces.terminal.console import trouble
-
-#: Endings of files that are never logs.
-CONFIGS = (".yaml", ".yml", ".toml")
 
 #: Formats that mean one diagnosis, and those that a diff can follow.
 OF_A_JOB = ("html", "sarif")
@@ -25,12 +22,10 @@ READABLE = ("text", "markdown")
 def explain(logs: Sequence[str], asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Diagnose a job and print the answer; returns the exit status. Configs among the logs are configs."""
     ready(shown)
-    configs = [name for name in logs if name.endswith(CONFIGS)]
-    if configs:
-        logs, asked = [name for name in logs if name not in configs], asked._replace(configs=[*asked.configs, *configs])
-        console.warn(phrase("cli.taken_as_config", names=", ".join(configs)).to(shown.lang))
-        if not logs and not asked.snapshot:
-            return check((), asked, shown)
+    logs, configs = path_arguments.apart(logs, shown.lang)
+    asked = asked._replace(configs=[*asked.configs, *configs])
+    if configs and not logs and not asked.snapshot:
+        return check((), asked, shown)
     given = path_arguments.logs(logs) if logs or not asked.snapshot else []
     quick_preview.say(given, asked, shown)
     snapshot = Path(asked.snapshot) if asked.snapshot else None
@@ -87,6 +82,7 @@ def of_many(shown: DisplayOptions) -> None:
 def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> int:
     """Print the answer, write patch and edits on request, report unusable inputs; returns the exit status."""
     view = console.view(shown.top, shown.verbose, shown.budget, shown.every_rule)
+    refused = complain(diagnosis, shown.lang, is_shown=view.reader and shown.format == "text")
     console.say(RENDERERS[shown.format](shown.masked(diagnosis), shown.lang, view))
     if shown.patch is not None or shown.apply:
         from diagnose.surfaces.terminal import patch_writer  # only for --patch and --apply
@@ -95,13 +91,12 @@ def finish(diagnosis: Diagnosis, asked: AnswerInputs, shown: DisplayOptions) -> 
         checked = not written or shown.check_with is None or patch_writer.is_accepted(shown.check_with, shown.lang)
     else:
         checked = True
-    refused = complain(diagnosis, shown.lang)
     return 2 if (refused and shown.strict) or not checked else diagnosis.exit_status
 
 
-def complain(diagnosis: Diagnosis, lang: Lang) -> int:
-    """A sentence on standard error for each unusable input; returns their number."""
+def complain(diagnosis: Diagnosis, lang: Lang, is_shown: bool = False) -> int:
+    """A sentence on standard error for each unusable input, unless the answer on the same terminal says it; returns their number."""
     refused = [notice for notice in diagnosis.notices if notice.level == "error"]
-    for notice in refused:
+    for notice in () if is_shown else refused:
         console.warn(words.notice(notice, lang))
     return len(refused)

@@ -12,12 +12,33 @@ from typing import BinaryIO
 
 from diagnose import rule_files
 from diagnose.adapters.formats.settings import ConfigSource
-from diagnose.phrases import phrase
+from diagnose.phrases import Lang, phrase
 from diagnose.render.parts.view import terminal
 from diagnose.scan.source import Source
 from diagnose.surfaces.terminal.console import language, trouble, warn
 
 MATCHES = 1024  # files that one pattern may stand for
+
+#: Endings of files that are never logs; of these others the content decides.
+CONFIG_ENDINGS, OPEN_ENDINGS = (".yaml", ".yml", ".toml"), (".json", ".sh", ".bash", ".slurm", ".sbatch", ".py")
+
+
+def apart(names: Sequence[str], shown: Lang) -> tuple[list[str], list[str]]:
+    """The logs and the configs among the words for logs; configs are said to be taken as such."""
+    found = [name for name in names if name.endswith(CONFIG_ENDINGS) or (name.endswith(OPEN_ENDINGS) and _configures(Path(name)))]
+    if found:
+        warn(phrase("cli.taken_as_config", names=", ".join(found)).to(shown))
+    return [name for name in names if name not in found], found
+
+
+def _configures(path: Path) -> bool:
+    """Whether a file reads as a config: some logs have the same endings."""
+    from diagnose.inputs.config_files import MAX_CONFIG_BYTES, configures  # few words for logs end so
+
+    try:
+        return path.is_file() and path.stat().st_size <= MAX_CONFIG_BYTES and configures(path.name, path.read_bytes())
+    except OSError:
+        return False
 
 
 def logs(names: Sequence[str]) -> list[Path | BinaryIO | Source]:

@@ -16,7 +16,7 @@ from diagnose.plan.choose.advice import job_of
 from diagnose.plan.outlook.turned_knobs import CARD, Turned, Workbench
 from diagnose.plan.pricing import fit
 from diagnose.plan.remedies.remedy_rules import with_folders
-from diagnose.render.parts import words
+from diagnose.render.parts import turned_view, words
 from diagnose.surfaces.terminal import console
 from diagnose.surfaces.what_if.typed_changes import Figures, MomentChange, RoleChange, TermChange, WhatIf
 from diagnose.units import Size, show
@@ -47,7 +47,7 @@ def compare(turned: Turned, diagnosis: Diagnosis, changes: Mapping[str, str], la
         fits_before=turned.before.fits,
         fits_after=turned.after.fits,
         roles=roles(turned, lang),
-        notices=list(dict.fromkeys([*warnings, *(text.to(lang) for text in turned.contradictions)])),
+        notices=list(dict.fromkeys([*warnings, *turned_view.remarks(turned, lang)])),
     )
 
 

@@ -31,7 +31,8 @@ def what_if(asked_words: Sequence[str], asked: AnswerInputs, shown: DisplayOptio
     logs = [word for word in asked_words if not CHANGE.fullmatch(word) or Path(word).exists()]
     if not changes:
         raise turned_error("nothing_turned", "give_changes")
-    options = asked.options(logs)
+    logs, configs = path_arguments.apart(logs, shown.lang)
+    options = asked._replace(configs=[*asked.configs, *configs]).options(logs)
     if logs:
         diagnosis = pipeline.explain(path_arguments.logs(logs), **options)
     elif options["configs"]:
