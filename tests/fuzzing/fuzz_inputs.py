@@ -194,12 +194,15 @@ def as_check(draw: random.Random, case: Case, log: bytes, config: tuple[str, byt
 
 
 def as_known_keys(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
-    """A few keys of one framework, one of them with a hostile value, as its command, its file or its call in Python."""
+    """A few keys of one framework, one of them or each with a hostile value, as its command, its file or its call in Python. Keys that are
+    read as more than one value, such as a member of an object, come first."""
     table = draw.choice([one for one in rule_files.table("frameworks").values() if keys_of(one)])
     names, detect = keys_of(table), table.get("detect", {})
-    values = dict.fromkeys([*draw.sample(names, min(len(names), 6)), *draw.choice(detect.get("keys") or [[]])], "1")
-    key = draw.choice(list(values))
-    values[key] = hostile_values.value(draw)
+    structured = keys_of(table, "takes")
+    drawn = [*draw.sample(names, min(len(names), 6)), *draw.sample(structured, min(len(structured), 3))]
+    values = dict.fromkeys([*drawn, *draw.choice(detect.get("keys") or [[]])], "1")
+    for key in draw.choice(([draw.choice(list(values))], [name for name in values if name in structured], list(values))):
+        values[key] = draw.choice((hostile_values.value, hostile_values.nested))(draw)[: MAX_BYTES // 8]
     quoted = {name: draw.choice((shlex.quote, json.dumps, str))(text) for name, text in values.items()}
     command = draw.choice(detect.get("commands") or ["train.py"])
     name, text = draw.choice(
@@ -224,14 +227,14 @@ def as_known_keys(draw: random.Random, case: Case, log: bytes, config: tuple[str
         case.logs, case.configs = [b"+ " * (name == "a.sh") + case.configs[0][1] + b"\n" + MESSAGE], []
 
 
-def keys_of(table: object) -> list[str]:
-    """Every key that a framework's table names."""
+def keys_of(table: object, having: str = "key") -> list[str]:
+    """Every key that a framework's table names, or those of entries with this attribute."""
     if isinstance(table, list):
-        return [key for item in table for key in keys_of(item)]
+        return [key for item in table for key in keys_of(item, having)]
     if not isinstance(table, dict):
         return []
-    own = [table["key"]] if isinstance(table.get("key"), str) else []
-    return own + [key for name, item in table.items() if name not in ("ignored", "detect") for key in keys_of(item)]
+    own = [table["key"]] if isinstance(table.get("key"), str) and having in table else []
+    return own + [key for name, item in table.items() if name not in ("ignored", "detect") for key in keys_of(item, having)]
 
 
 def as_one_line(draw: random.Random, case: Case, log: bytes, config: tuple[str, bytes]) -> None:
