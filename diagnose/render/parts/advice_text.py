@@ -268,7 +268,9 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     # an engine whose weights are stored in an unknown way is not estimated, though its model may be known
     if ledger is not None and (unknown := [name for name in memory_rows.unknown_facts(ledger) if name not in known]):
         return word("open_fact", lang, what=meaning(unknown[0], lang))
-    return word("open_estimate" if memory_rows.estimate_deviation(diagnosis) in ("below", "above") else "open_saving", lang)
+    if memory_rows.estimate_deviation(diagnosis) in ("below", "above"):
+        return word("open_estimate", lang)
+    return word("open_fit" if any(remedy.saves is not None for remedy in diagnosis.outcome.remedies) else "open_saving", lang)
 
 
 def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool = False) -> str:
