@@ -160,7 +160,7 @@ def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Req
             parser.set_defaults(**request.get("config", {}))
             argv = argv if any(word.startswith("--output_dir") for word in argv) else [*argv, "--output_dir", "o"]
             *made, rest = parser.parse_args_into_dataclasses(args=argv, return_remaining_strings=True)
-            found, unknown = values(*made), [word for word in rest if word.startswith("-")]
+            found, unknown = values(*made), [word.partition("=")[0] for word in rest if word.startswith("-")]
         return {**found, **{f"unknown {word}": "" for word in unknown}}
 
     return parse
