@@ -271,8 +271,8 @@ def test_a_new_precision_switches_the_old_one_off() -> None:
 
 
 def test_the_second_release_of_swift_takes_its_precision_from_dtype_alone() -> None:
-    script = "swift sft --model_id_or_path a/b --sft_type lora --batch_size 2 --dtype AUTO\n"
-    assert patched({"run.sh": script}, {"train.precision": "bf16"}) == script.replace("AUTO", "bf16")
+    script = "swift sft --model_id_or_path a/b --sft_type lora --batch_size 2 --dtype AUTO\n"  # which is bf16
+    assert patched({"run.sh": script}, {"train.precision": "fp16"}) == script.replace("AUTO", "fp16")
 
 
 def test_offload_is_edited_in_the_given_file_else_another_stock_file_is_named() -> None:
