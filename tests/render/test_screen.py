@@ -78,7 +78,8 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
             assert squeezed(advice_text.saving_and_price(remedy, lang, alone=remedy not in planned)) in seen
         for remedy in planned:
             assert all(squeezed(full_text.edit(diagnosis, change, lang)) in seen for change in remedy.edits[:1])
-        assert "--verbose" in screen or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root)
+        asked = any(squeezed(question.set) in seen for question in diagnosis.outcome.questions[:1])  # which stays before the hint does
+        assert "--verbose" in screen or asked or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root)
         for question in diagnosis.outcome.questions:
             assert squeezed(words.question(question.why.to(lang), question.how.to(lang), lang)) in all_of_it
         assert all(squeezed(words.notice(notice, lang)) in all_of_it for notice in diagnosis.notices)
