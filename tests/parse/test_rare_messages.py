@@ -67,8 +67,9 @@ CUT = ("RuntimeError: Failed to allocate memory for requested buffer of size 107
 
 @for_each("message, family", MESSAGES.items())
 def test_a_rare_message_is_read(message: str, family: str) -> None:
-    verdict = diagnose.explain(f"{message}\n").verdict
-    assert (verdict.status, verdict.family) == ("oom", family)
+    diagnosis = diagnose.explain(f"{message}\n")
+    assert (diagnosis.verdict.status, diagnosis.verdict.family) == ("oom", family)
+    assert diagnosis.outcome.remedies  # there is always a next step
 
 
 @for_each("message", CUT)
