@@ -121,6 +121,12 @@ def test_what_is_in_effect_is_rejected_with_value_and_witness() -> None:
     assert "3" in said and "train.yaml" in said
 
 
+def test_a_stage_that_only_the_name_of_a_file_tells_is_no_default_of_the_framework() -> None:
+    told = [Fact("zero.stage", 3, "default", Witness("default", key="zero3.json", text="zero3.json, by its name"))]
+    facts = FactBook([*(fact for fact in job() if fact.name != "zero.stage"), *told])
+    assert "zero3.json" in reason(outcome(facts, BIG_ACTIVATIONS), "zero3")
+
+
 def test_a_micro_batch_of_one_cannot_go_down() -> None:
     found = outcome(job(train__micro_batch_size="1"), BIG_ACTIVATIONS)
     assert "lower_micro_batch" not in ids(found) and "1" in reason(found, "lower_micro_batch")

@@ -168,7 +168,7 @@ def engine_from_file_name(file: str) -> Iterator[Fact]:
 def _from_file_name(file: str) -> Iterator[Fact]:
     for pattern, knob, value in _FILE_NAME_PATTERNS:
         if re.search(pattern, file.lower()):
-            yield Fact(knob, value, "default", Witness("default", text=f"{file}, by its name"))
+            yield Fact(knob, value, "default", Witness("default", key=file, text=f"{file}, by its name"))
             return
 
 

@@ -65,7 +65,7 @@ def source_text(fact: Fact) -> Text:
     """Where a fact comes from, in a few words."""
     witness = fact.witness
     if fact.origin == "default":
-        return phrase("plan.witness_default")
+        return phrase("plan.witness_by_name", name=witness.key) if witness.key else phrase("plan.witness_default")
     if fact.origin == "given":
         return phrase("plan.witness_given")
     if witness.key:
