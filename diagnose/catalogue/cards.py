@@ -114,8 +114,8 @@ def capacity_stated(name: str) -> Size | None:
 @lru_cache(maxsize=1024)
 def _name_words(name: str) -> frozenset[str]:
     """The words of a name that identify the card: {"a100", "80gb"}. Cached: every look-up compares the names of all cards."""
-    name = re.sub(r"gtx ?(?=[2-5]0\d0)", "rtx ", name.lower())  # what people go on calling them
-    text = re.sub(r"(rtx|rx|ascend|\d{4})(?=910|\d{4}|ti\b|d\b|xtx?\b)", r"\1 ", re.sub(_MEMORY, r"\1gb ", name.lower()))
+    name = re.sub(r"gtx ?(?=[2-5]0\d0)", "rtx ", name.lower())  # people go on writing GTX before the numbers of RTX cards
+    text = re.sub(r"(rtx|rx|ascend|\d{4})(?=910|\d{4}|ti\b|d\b|xtx?\b)", r"\1 ", re.sub(_MEMORY, r"\1gb ", name))
     return frozenset(word for word in re.findall(r"[a-z0-9]+", text) if not re.fullmatch(_NOISE, word))
 
 

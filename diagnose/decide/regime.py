@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from diagnose import rule_files
+from diagnose import families, rule_files
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
@@ -99,12 +99,15 @@ def _sees(program: Fact | None, regime: str, book: FactBook) -> Iterator[Fact]:
 
 
 def _takes(regime: str, book: FactBook) -> Iterator[Fact]:
-    """The fact `run.takes`: one item at a time (where such programs only run), or a whole graph, and no batch that anything speaks of; none
-    where no network runs."""
+    """The fact `run.takes`: one item at a time, or none where no network runs (where such programs only run, and `none` only where no
+    library for networks ran out), or a whole graph, and no batch that anything speaks of."""
     task = book.fact("run.task")
     row = rule_files.table("projects")[task.value] if task is not None else {}
     learns = regime in LEARNING or (regime == "unknown" and "train" in row.get("does", ()))
-    if task is None or "takes" not in row or (row["takes"] == "one" and learns):
+    if task is None or "takes" not in row or (row["takes"] in ("one", "none") and learns):
+        return
+    family = families.of(book.word("log.family"))
+    if row["takes"] == "none" and (family.allocator or family.shared):
         return
     batch = max((book.count(name) or 1 for name in ("infer.batch_size", "train.micro_batch_size")), default=1)
     yield Fact("run.takes", "batch" if batch > 1 else row["takes"], "derived", task.witness)

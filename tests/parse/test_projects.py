@@ -100,6 +100,19 @@ def test_where_no_network_runs_no_batch_model_or_training_is_spoken_of(task: str
     assert not diagnosis.judgement.causes
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# Blender add-on runs out of memory\n\n{MESSAGE}\n",  # torch inside a renderer
+        "# cuDF beside XGBoost\n\nloss.backward()\ntrainer.train()\nCUDA error: out of memory in cuMemAlloc_v2(&device_pointer, size)\n",
+    ],
+)
+def test_where_a_network_runs_beside_such_a_program_its_advice_stays(text: str) -> None:
+    diagnosis = diagnose.explain(text)
+    assert FactBook(diagnosis.facts).word("run.takes") is None
+    assert {"lower_micro_batch", "lower_eval_batch"} & {remedy.id for remedy in diagnosis.outcome.remedies}
+
+
 def test_what_speaks_of_training_outweighs_a_name() -> None:
     diagnosis = diagnose.explain(f"SwinIR\ntrainer.train()\nloss.backward()\n{MESSAGE}\n")
     assert FactBook(diagnosis.facts).word("run.regime") == "train"

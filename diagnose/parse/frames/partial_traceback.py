@@ -29,6 +29,7 @@ _MARKED = lazy_compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*
 #: A call, an index or an assignment: prose has none without a blank.
 _CODE = lazy_compile(r"\w[(\[]|\w\.\w{1,60}$|\s[-+*/@|&]?=\s|\s@\s")
 _HEAD = lazy_compile(r"Traceback \(most recent call last\):\s*$")
+#: What Python prints between a traceback and that of the exception raised from it.
 _CHAINED = lazy_compile(r"The above exception was the direct cause of|During handling of the above exception")
 _FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
 _ENDS = lazy_compile(r"(?:\w+\.){0,8}\w*(?:Error|Exception|Interrupt|Exit)\b|During handling|The above exception")

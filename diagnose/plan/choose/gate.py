@@ -47,8 +47,6 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
         return other
     if job.book.switch("log.request_overflow") is True and rule.remedy not in vocabulary.having("mends"):
         return Refusal()  # a size that was computed wrongly finds room nowhere
-    if job.book.word("run.takes") == "none" and rule.remedy not in vocabulary.having("without_network"):
-        return Refusal()
     reason = contraindicated(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)
@@ -60,9 +58,11 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
 
 
 def of_another_program(rule: Rule, job: Job) -> Refusal | None:
-    """Programs of another regime have it, or another trainer. Remedies of training need a sign that something is trained, or that nobody
-    knows the regime and something calls for them; a rule that asks for the regime decides itself."""
+    """Programs of another regime have it, another trainer, or those that run a network. Remedies of training need a sign that something is
+    trained, or that nobody knows the regime and something calls for them; a rule that asks for the regime decides itself."""
     if is_for_another_trainer(rule, job):
+        return Refusal()
+    if job.book.word("run.takes") == "none" and rule.remedy not in vocabulary.having("without_network"):
         return Refusal()
     family = job.book.word("log.family")
     if family is not None and families.of(family).shared and rule.remedy in vocabulary.having("of_torch"):
