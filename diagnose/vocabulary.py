@@ -24,6 +24,12 @@ def regimes_of(remedy: str) -> frozenset[str] | None:
 
 
 @cache
+def knobs_of(remedy: str) -> tuple[str, ...]:
+    """The knobs that a remedy acts on and no rule turns."""
+    return tuple(rule_files.table("vocabulary")["acts_on"].get(remedy, ()))
+
+
+@cache
 def phases_of(remedy: str) -> frozenset[str] | None:
     """The phases in which a remedy helps a program that trains; None: all."""
     rows = rule_files.table("vocabulary")["at_phase"]

@@ -688,6 +688,7 @@ class Vocabulary(Row):
     remedy: dict[str, list[str]]
     only_in: list[OnlyIn]
     needs_evidence: list[str]
+    asked_first: list[str]
     at_phase: list[AtPhase]
     any_sample: str
     kind_of_samples: dict[str, KindOfSamples]
@@ -711,6 +712,7 @@ class Vocabulary(Row):
     fills_card: list[str]
     stays_in_memory: list[str]
     causes_of_training: list[str]
+    held_by_others: list[str]
     acts_on: dict[str, list[str]]
     of_torch: list[str]
     mends: list[str]

@@ -74,12 +74,12 @@ def test_families_and_what_messages_mean_are_of_the_vocabulary() -> None:
 
 def test_attributes_of_words_name_words() -> None:
     """A cause or remedy that an attribute lists exists."""
-    for attribute in ("needs_evidence", "over_cards", "puts_right", "joins_plans", "returns_to_card"):
+    for attribute in ("needs_evidence", "asked_first", "over_cards", "puts_right", "joins_plans", "returns_to_card"):
         assert set(VOCABULARY[attribute]) <= REMEDIES
     for row in VOCABULARY["only_in"]:
         assert set(row["remedies"]) <= REMEDIES
         assert set(row["regimes"]) <= set(VOCABULARY["regime"])
-    for attribute in ("fills_host", "fills_card", "causes_of_training"):
+    for attribute in ("fills_host", "fills_card", "causes_of_training", "held_by_others"):
         assert set(VOCABULARY["cause"]) >= set(VOCABULARY[attribute])
     assert set(VOCABULARY["releases"].values()) <= REMEDIES
     assert VOCABULARY["bad_release"] in VOCABULARY["cause"]

@@ -86,12 +86,14 @@ def _tuning_facts(book: FactBook) -> list[Fact]:
     params = total or book.count("model.least_params")
     if params:
         tuning_facts.append(derived_fact("model.weights_in_16_bits", Size.exactly(2 * params), f"2 bytes * {params:,} parameters"))
-    params, cards = params or _named_params(book), max(book.count("parallel.world") or 1, book.count("hardware.count") or 1)
+    known = max(book.count("parallel.world") or 0, book.count("hardware.count") or 0)
+    params, cards = params or _named_params(book), known or 1
     if params and book.word("model.quantization") in (None, "none"):
         tuning_facts.append(_share("model.least_weights", 2, params, cards))
     if params and (word or book.word("train.finetuning")) in (None, "full"):
         tuning_facts.append(_share("model.full_states", ADAM, params, 1))
-        tuning_facts.append(_share("model.least_states", ADAM, params, cards))
+        if known:  # what is trained whole is spread over cards: nobody can say what one of unknown many holds
+            tuning_facts.append(_share("model.least_states", ADAM, params, cards))
     return [*tuning_facts, derived_fact("model.shardable", shardable(book), "a quantised base needs a storage type that can be flattened")]
 
 

@@ -148,9 +148,11 @@ def is_trifle(offer: Offer) -> bool:
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:
-    """Whether it helps at another phase than that of the failure, spreads the work over cards that nothing shows, or answers something that
-    evidence would have to show, and no rule for this regime proposes it all the same."""
+    """Whether it helps at another phase than that of the failure, spreads the work over cards that nothing shows, lowers what nobody knows
+    to leave room, or answers something that evidence would have to show, and no rule for this regime proposes it all the same."""
     if offer.id in vocabulary.having("over_cards") and not several(job):
+        return True
+    if offer.id in vocabulary.having("asked_first") and not any(map(job.book.fact, vocabulary.knobs_of(offer.id))):
         return True
     phases = vocabulary.phases_of(offer.id) if job.trains or job.regime == "unknown" else None
     if phases is not None and hypotheses.phase(job.book) not in phases:

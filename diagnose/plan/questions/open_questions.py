@@ -42,8 +42,11 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     trust, has_no_rows = job.bench.trust, job.book.word("log.phase") in _PHASES_WITHOUT_ROWS
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
     first = job.judgement.causes[0] if job.judgement.causes else None
-    if job.regime == "unknown" and any(offer.call is not None and offer.call.cause.rule == USUAL for offer in offers):
+    is_usual = any(offer.call is not None and offer.call.cause.rule == USUAL for offer in offers)
+    if job.regime == "unknown" and is_usual:
         yield "run.regime", phrase("plan.ask_regime", fact=asked("run.regime"))
+    if is_usual and not has_no_rows:
+        yield from tried_first_facts(job)
     if job.on_host:
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):
@@ -73,6 +76,15 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     is_enough = plan is not None and plan.fits in ("yes", "likely") and keeps_results(plan, offers)
     yield from host_memory_facts(steps if is_enough else (*steps, *offers), job)  # a plan that is enough needs no alternatives
     yield from remedy_facts([offer for offer in offers if offer not in steps], job, outside_plan=True)
+
+
+def tried_first_facts(job: Job) -> Iterator[tuple[str, Text]]:
+    """The knobs that everybody lowers first: whether that is left to do decides the first advice."""
+    vain = {fact.value for fact in job.book.all("report.tried")}
+    for remedy in sorted(vocabulary.having("asked_first") - vain):
+        for knob in vocabulary.knobs_of(remedy):
+            if is_askable(knob, job):
+                yield knob, phrase("plan.ask_lowest", fact=asked(knob))
 
 
 def node_facts(job: Job) -> Iterator[tuple[str, Text]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from diagnose import families
+from diagnose import families, vocabulary
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
 from diagnose.facts import Notice
@@ -212,9 +212,12 @@ def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
 
 
 def foreign_memory(diagnosis: Diagnosis) -> Size | None:
-    """Memory of the card that certainly belongs to other processes; None if it may be this process's own context."""
-    value = next((fact.value for fact in diagnosis.facts if fact.name == "log.foreign"), None)
-    return value if isinstance(value, Size) and value.low >= NEGLIGIBLE else None
+    """Memory of the card that belongs to other processes; None if it may be this process's own: its context, or, where nothing says how much
+    the process holds and no cause is another process, what lies outside torch's allocator."""
+    facts = {fact.name: fact.value for fact in diagnosis.facts if fact.name in ("log.foreign", "log.not_torch", "log.other_processes")}
+    value = facts.pop("log.foreign", None)
+    is_told = bool(facts) or any(cause.cause in vocabulary.having("held_by_others") for cause in diagnosis.judgement.causes)
+    return value if is_told and isinstance(value, Size) and value.low >= NEGLIGIBLE else None
 
 
 def printed_memory(diagnosis: Diagnosis, event: Event, lang: Lang) -> str:
