@@ -21,6 +21,12 @@ def rules_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [rule_of_release(entry) for entry in entries(table)]
 
 
+def ways_out(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The remedies that lead out of a known-bad release: its cure, and the other direction where good releases lie on both sides."""
+    words, cure = vocabulary.releases(), entry.get("cure", "upgrade")
+    return (words[cure], *(words[way] for way in words if way != cure and "since" in entry and "until" in entry))
+
+
 def rule_of_release(entry: Mapping[str, Any]) -> dict[str, Any]:
     """The rule: the symptom is seen and the release is in the range.
 
@@ -39,7 +45,7 @@ def rule_of_release(entry: Mapping[str, Any]) -> dict[str, Any]:
         "title": entry["title"],
         "when": {"all": [*entry["symptom"], *bounds], **when},
         "evidence": entry["evidence"],
-        "remedies": [vocabulary.releases()[entry.get("cure", "upgrade")], *entry.get("remedies", ())],
+        "remedies": [*ways_out(entry)[:1], *entry.get("remedies", ()), *ways_out(entry)[1:]],
         "references": [entry["source"]] if isinstance(entry["source"], str) else list(entry["source"]),
     }
     for key in ("accounts_for", "yields_to", "assuming", "given", "examples"):

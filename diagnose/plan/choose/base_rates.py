@@ -16,6 +16,7 @@ from diagnose.phrases import phrase, same
 from diagnose.plan.choose.gate import is_conditional
 from diagnose.plan.choose.relevance import is_anybodys_script, several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
+from diagnose.plan.questions.askable_facts import asked_first
 
 #: Bytes below which a saving that the ledger knows is no advice.
 TRIFLE = 2**28
@@ -148,11 +149,11 @@ def is_trifle(offer: Offer) -> bool:
 
 
 def is_blind_guess(offer: Offer, job: Job) -> bool:
-    """Whether it helps at another phase than that of the failure, spreads the work over cards that nothing shows, lowers what nobody knows
-    to leave room, or answers something that evidence would have to show, and no rule for this regime proposes it all the same."""
+    """Whether it helps at another phase than that of the failure, spreads the work over cards that nothing shows, was tried before anybody
+    was asked, or answers something that evidence would have to show, and no rule for this regime proposes it all the same."""
     if offer.id in vocabulary.having("over_cards") and not several(job):
         return True
-    if offer.id in vocabulary.having("asked_first") and not any(map(job.book.fact, vocabulary.knobs_of(offer.id))):
+    if offer.id in asked_first(job):
         return True
     phases = vocabulary.phases_of(offer.id) if job.trains or job.regime == "unknown" else None
     if phases is not None and hypotheses.phase(job.book) not in phases:

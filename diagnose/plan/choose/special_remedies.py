@@ -11,7 +11,7 @@ from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.value_meaning import NOTHING, meaning
-from diagnose.decide.known_bad_releases import entries
+from diagnose.decide.known_bad_releases import entries, ways_out
 from diagnose.decide.verdict import Verdict
 from diagnose.errors import UserError
 from diagnose.facts import Fact, Value, declared, typed
@@ -39,7 +39,7 @@ def another_release(rule: Rule, job: Job) -> Offer | Rejected | None:
     """Upgrade or downgrade where a release known to be bad is in use; None where none is."""
     direction = rule.remedy.partition("_")[0]
     for verdict, entry in known_bad(job):
-        if entry.get("cure", "upgrade") == direction:
+        if rule.remedy in ways_out(entry):
             return release_offer(rule, job, verdict, entry)
     if rule.remedy in job.calls:
         return newer(rule, job)

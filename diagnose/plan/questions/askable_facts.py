@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from diagnose import families
+from diagnose import families, vocabulary
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import declared
 from diagnose.phrases import Text, phrase
@@ -49,6 +49,15 @@ def is_irrelevant(fact: str, job: Job) -> bool:
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
         job.book.word("log.role") == "engine" or families.of(job.book.word("log.family")).engine != ""
     )
+
+
+def asked_first(job: Job) -> dict[str, tuple[str, ...]]:
+    """Of a report written by a person, the remedies tried before it was, with their knobs, of which it does not tell the value."""
+    if job.book.switch("report.page") is not True:
+        return {}
+    words = vocabulary.having("asked_first") - {str(fact.value) for fact in job.book.all("report.tried")}
+    knobs = {word: vocabulary.knobs_of(word) for word in sorted(words)}
+    return {word: names for word, names in knobs.items() if not any(map(job.book.fact, names))}
 
 
 def _is_of_another_engine(fact: str, job: Job) -> bool:

@@ -10,7 +10,7 @@ from diagnose.phrases import Text, phrase
 from diagnose.plan.edits.sentences import asked, fill_facts, join_texts, range_text
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.pricing.spread import cards_that_do
-from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, how_to_learn, is_askable, is_irrelevant
+from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, asked_first, how_to_learn, is_askable, is_irrelevant
 from diagnose.plan.remedies.remedy import Plan, Question
 from diagnose.units import show
 
@@ -46,7 +46,8 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     if job.regime == "unknown" and is_usual:
         yield "run.regime", phrase("plan.ask_regime", fact=asked("run.regime"))
     if is_usual and not has_no_rows:
-        yield from tried_first_facts(job)
+        knobs = [knob for names in asked_first(job).values() for knob in names if is_askable(knob, job)]
+        yield from ((knob, phrase("plan.ask_lowest", fact=asked(knob))) for knob in knobs)
     if job.on_host:
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):
@@ -76,15 +77,6 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     is_enough = plan is not None and plan.fits in ("yes", "likely") and keeps_results(plan, offers)
     yield from host_memory_facts(steps if is_enough else (*steps, *offers), job)  # a plan that is enough needs no alternatives
     yield from remedy_facts([offer for offer in offers if offer not in steps], job, outside_plan=True)
-
-
-def tried_first_facts(job: Job) -> Iterator[tuple[str, Text]]:
-    """The knobs that everybody lowers first: whether that is left to do decides the first advice."""
-    vain = {fact.value for fact in job.book.all("report.tried")}
-    for remedy in sorted(vocabulary.having("asked_first") - vain):
-        for knob in vocabulary.knobs_of(remedy):
-            if is_askable(knob, job):
-                yield knob, phrase("plan.ask_lowest", fact=asked(knob))
 
 
 def node_facts(job: Job) -> Iterator[tuple[str, Text]]:
