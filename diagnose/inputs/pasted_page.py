@@ -104,7 +104,8 @@ _WRITTEN = re.compile(
     re.MULTILINE,
 )
 _SHOWN_FILE = re.compile(
-    r"[^\n]{0,120}?(?:[#$%>] {0,2}|^)(?:vim?|nano|cat|less|more|type|bat|head) {1,4}(?:-\S{1,8} )?([\w./\\~-]{1,200})\s*$"
+    r"[^\n]{0,120}?(?:[#$%>] {0,2}|^)(?:vim?|nano|cat|less|more|type|bat|head|%%(?:writefile|file)) {1,4}"
+    r"(?:-\S{1,8} )?([\w./\\~-]{1,200})\s*$"
 )
 _CONTINUED = re.compile(r"(?:\\|[ \t][\^`])[ \t]*$")
 #: Where a sentence may go on with a command: behind a colon, or within backticks.
@@ -470,7 +471,7 @@ def _parse_block(block: Block, name: str) -> ConfigSource | None:
     text = block.text if block.fenced else block.text.expandtabs(4)
     first, _, rest = text.partition("\n")
     shown = _SHOWN_FILE.match(first)
-    if shown and not block.named_file:  # a terminal shows a file
+    if shown and not block.named_file:  # a terminal shows a file, or a notebook's cell writes it
         block, text = replace(block, named_file=shown[1].replace("\\", "/").rpartition("/")[2]), f"\n{rest}"
     text = dedent(text)
     written = _WRITTEN.fullmatch(text.rstrip())

@@ -224,9 +224,9 @@ class Bench:
         return {knob: value for knob, value in usual.items() if not self.stated(knob)}
 
     def stated(self, name: str) -> bool:
-        """Whether a log, a file or the user states the value; a default or an inference may be wrong."""
+        """Whether a log, a file, the report or the user states the value; a default or an inference may be wrong."""
         fact = self.book.fact(name)
-        return fact is not None and fact.value is not None and fact.origin in ("given", "log", "config")
+        return fact is not None and fact.value is not None and fact.origin in ("given", "log", "config", "said")
 
     def _supposing(self, explanation: Changes, changes: Changes) -> Saving:
         before, after = self.need(self.after(explanation)), self.need(self.after({**explanation, **changes}))

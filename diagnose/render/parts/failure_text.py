@@ -212,8 +212,8 @@ def failure_line(diagnosis: Diagnosis, number: int, lang: Lang) -> str:
 
 
 def foreign_memory(diagnosis: Diagnosis) -> Size | None:
-    """Memory of the card that belongs to other processes; None if it may be this process's own: its context, or, where nothing says how much
-    the process holds and no cause is another process, what lies outside torch's allocator."""
+    """Memory of the card that belongs to other processes; None if it may be this process's own: its context, or, where nothing says how
+    much the process holds and no cause is another process, what lies outside torch's allocator."""
     facts = {fact.name: fact.value for fact in diagnosis.facts if fact.name in ("log.foreign", "log.not_torch", "log.other_processes")}
     value = facts.pop("log.foreign", None)
     is_told = bool(facts) or any(cause.cause in vocabulary.having("held_by_others") for cause in diagnosis.judgement.causes)
