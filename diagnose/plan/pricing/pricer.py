@@ -98,6 +98,8 @@ class Bench:
     def _held(self, ledger: Ledger, moment: Moment) -> Size:
         if moment.name != ledger.failing or not self._refused:
             return moment.total
+        if self.before is not None and self.before.whole is not None:  # the request is a term; the rest is unexplained, and stays
+            return moment.total + Size.exactly(self._refused)
         group, before = self._refused_group
         return moment.total + Size.exactly(self._refused).times(min(1.0, moment.of(group).bytes / before) if before > 0 else 1)
 

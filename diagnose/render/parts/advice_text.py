@@ -10,6 +10,7 @@ from diagnose.budget.model.ledger import LITTLE, Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Lang, phrase
+from diagnose.plan.pricing import fit
 from diagnose.plan.remedies.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
 from diagnose.render.parts.failure_text import on_host
@@ -100,12 +101,15 @@ def effect(remedy: Remedy, lang: Lang) -> str:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
         return word("may_save", lang, size=show(remedy.saves.high))
-    parts = [saved_amount(remedy, lang)] if remedy.saves is not None else []
-    if remedy.beyond:
-        return "".join(parts)
+    parts = [saved_amount(remedy, lang)] if remedy.saves is not None and not remedy.beyond else []
     if remedy.peak is not None:
         parts.append(word("peak_after", lang, size=amount(remedy.peak, lang)))
-    return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
+    return comma(lang).join([*parts, enough(remedy, lang)])
+
+
+def enough(remedy: Remedy, lang: Lang) -> str:
+    """Whether the job fits with this remedy alone."""
+    return word(f"fits_{remedy.fits}", lang, share=f"{fit.MARGIN:.0%}")
 
 
 def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
@@ -114,32 +118,36 @@ def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, and whether that suffices; without a verdict if the saving exceeds the card."""
-    enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
+    """What a remedy saves, and whether that suffices. A saving that exceeds the card is told as the peak that it leaves."""
+    verdict = enough(remedy, lang) if alone and remedy.fits != "unknown" else ""
     if remedy.saves is None or remedy.saves.high <= 0:
-        return "".join(enough)
+        return verdict
+    if not alone and remedy.id in vocabulary.having("joins_plans"):  # its peak is that of the other steps
+        return word("keeps_usable", lang, size=show(remedy.saves.high))
     if remedy.fits == "unknown":
-        return word("may_save_most", lang, size=show(remedy.saves.high))
-    return comma(lang).join([saved_amount(remedy, lang), *enough])
+        return "" if remedy.beyond else word("may_save_most", lang, size=show(remedy.saves.high))
+    if remedy.beyond:
+        gain = "" if remedy.peak is None else word("peak_after", lang, size=amount(remedy.peak, lang))
+    else:
+        gain = saved_amount(remedy, lang)
+    return comma(lang).join(filter(None, (gain, verdict)))
 
 
 def saved_amount(remedy: Remedy, lang: Lang) -> str:
-    """The saving as text: a range, an upper bound, or that it exceeds the card. Raises ValueError for an unknown saving."""
+    """The saving as text: a range or an upper bound. Raises ValueError for an unknown saving."""
     if (saves := remedy.saves) is None:
         raise ValueError(f"{remedy.id} saves nothing that is known")
-    if remedy.beyond:
-        return word("saves_beyond", lang)
     return word("saves", lang, size=amount(saves, lang)) if saves.low > 0 else word("may_save_most", lang, size=show(saves.high))
 
 
 def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed, host memory, and effort if it is more than a setting."""
+    """What a remedy costs: results, speed, host memory, and effort if it is more than a setting. The speed of other hardware is no price."""
     cost = remedy.price
     if cost.wording is not None:  # nothing is trained
         parts = [cost.wording.to(lang)]
     else:
         parts = [word(f"results_{cost.results}", lang)]
-        parts += [] if cost.speed == "same" else [word(f"speed_{cost.speed}", lang)]
+        parts += [] if cost.speed == "same" or cost.effort == "hardware" else [word(f"speed_{cost.speed}", lang)]
     parts += [word(f"effort_{cost.effort}", lang)] if cost.effort in ("code", "hardware") else []
     if cost.host_memory is not None and cost.host_memory.bytes > 0:
         parts.append(word("costs_host", lang, size=amount(cost.host_memory, lang)))
@@ -200,6 +208,16 @@ def edit(change: Edit, lang: Lang) -> str:
         bare = change.key.startswith("--") and change.frm == "true"  # an option without a value
         return word("remove", lang, what=change.key if bare else setting(change.key, change.frm, change.target))
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
+
+
+def further_edits(edits: Sequence[Edit], shown: int, lang: Lang) -> str:
+    """The keys that a remedy changes beside the first `shown` edits; empty where there are none."""
+    hidden = edits[shown:]
+    named = {change.key for change in edits[:shown]}
+    keys = list(dict.fromkeys(change.key for change in hidden if change.key not in named))
+    if keys:
+        return word("more_edits", lang, keys=word("next_name", lang).join(keys))
+    return word("more_places", lang, count=len(hidden)) if hidden else ""
 
 
 def is_patchable(diagnosis: Diagnosis) -> bool:

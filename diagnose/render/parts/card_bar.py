@@ -48,8 +48,14 @@ PART_OF = {
 #: Buffers that live for one update only: no optimizer states, whatever the ledger counts them under.
 PASSING = "step_"
 
+#: Gradients of the backward pass, and those that a step on the host holds beside them.
+GRADIENTS_TWICE = frozenset(("host_gradients", "host_gradients_fp32"))
+
 #: Parts that neither the rows nor the progress of a step change.
 STEADY = ("weights", "optimizer")
+
+#: Parts that no batch changes.
+KEPT_WHEN_SHORT = (*STEADY, "gradients")
 
 #: Parts below this share of the card are left out: a whole cell would overstate them.
 MIN_SHARE = 0.0005
@@ -69,13 +75,12 @@ class Part(NamedTuple):
 
 @dataclass(slots=True)
 class Card:
-    """The bar. `edge`: capacity of the card (or host) in bytes, 0 if unknown; segments beyond it do not fit. `title`: name of the
-    moment; `need`: the estimated need if the capacity is unknown."""
+    """The bar. `edge`: capacity of the card (or host) in bytes, 0 if unknown; segments beyond it do not fit. `title`: whose memory at
+    which moment, with the capacity said of the card, so that it is not read as the need."""
 
     title: str
     parts: tuple[Part, ...]
     edge: int
-    need: Size | None = None
 
     @property
     def total(self) -> int:
@@ -146,7 +151,8 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
         raise ValueError("a message that does not say what is allocated")
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
-    inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []
+    deviation = memory_rows.estimate_deviation(diagnosis)
+    inside = split_allocated(now, allocated, is_short=deviation == "below") if now is not None and deviation != "above" else []
     parts = inside or snapshot_parts(diagnosis, allocated) or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
@@ -160,7 +166,8 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
-    title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
+    size = words.gib(capacity)
+    title = word("bar_card_at", lang, moment=moment, size=size) if moment else word("bar_card", lang, size=size)
     return Card(title, visible_parts(parts, capacity), capacity)
 
 
@@ -194,13 +201,17 @@ def metal_card(event: Event, limit: int, lang: Lang) -> Card:
     parts = [Part("allocated", torch), Part("outside", others, called="metal_others"), Part("free", max(limit - torch - others, 0))]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
-    return Card(word("bar_metal", lang), visible_parts(parts, limit), limit)
+    return Card(word("bar_metal", lang, size=words.gib(limit)), visible_parts(parts, limit), limit)
 
 
-def split_allocated(moment: Moment, allocated: int) -> list[Part]:
+def split_allocated(moment: Moment, allocated: int, is_short: bool = False) -> list[Part]:
     """Memory that torch allocated, by groups of the ledger, with an unexplained rest. Empty if weights and optimizer states alone exceed
-    it."""
+    it. Of an estimate that explains too little (`is_short`) only what no batch changes: a small figure would deny what filled the card."""
     sums = bytes_by_part(moment)
+    if is_short:
+        kept = [Part(kind, sums[kind], True) for kind in SIGNS if kind in KEPT_WHEN_SHORT and sums.get(kind)]
+        rest = allocated - sum(part.bytes for part in kept)
+        return [*kept, Part("allocated", rest, called="allocated_else")] if kept and rest > 0 else []
     estimate = sum(sums.values())
     if not estimate:
         return []
@@ -234,13 +245,9 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
         parts.append(Part("request", event.requested.bytes))
         need += event.requested
     if ledger.capacity is None:
-        total = sum(part.bytes for part in parts)
-        return Card(
-            word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(moment.name, lang)),
-            visible_parts(parts, total),
-            0,
-            need,
-        )
+        key = "bar_needs_at" if ledger.complete else "bar_needs_least_at"
+        title = word(key, lang, moment=words.moment(moment.name, lang), size=words.amount(need, lang))
+        return Card(title, visible_parts(parts, sum(part.bytes for part in parts)), 0)
     capacity = ledger.capacity.bytes
     usable = ledger.usable.bytes if ledger.usable else capacity
     outside = max(capacity - usable, 0)
@@ -255,7 +262,8 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
             Part("free", free, event is None),
         ]
     failed = "bar_estimate_at" if ledger.failing else "bar_estimated_peak"
-    title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(moment.name, lang))
+    key = failed if event is not None else "bar_fullest"
+    title = word(key, lang, moment=words.moment(moment.name, lang), size=words.gib(capacity))
     return Card(title, visible_parts(parts, capacity), capacity)
 
 
@@ -266,10 +274,13 @@ def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
         return None
     ram = max((ledger.host.ram.bytes for ledger in diagnosis.ledgers if ledger.host.ram is not None), default=0)
     sums = bytes_by_part(moment)
-    parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    is_twice = GRADIENTS_TWICE <= {term.key for term in moment.terms}
+    named = {"gradients": "gradients_twice"} if is_twice else {}
+    parts = [Part(kind, sums[kind], True, named.get(kind, "")) for kind in SIGNS if kind in sums]
     if ram > moment.total.bytes:
         parts.append(Part("free", ram - moment.total.bytes, True, "host_rest"))
-    return Card(word("memory_host", lang), visible_parts(parts, ram or moment.total.bytes), ram)
+    title = word("bar_host_of" if ram else "bar_host", lang, size=words.gib(ram or moment.total.bytes))
+    return Card(title, visible_parts(parts, ram or moment.total.bytes), ram)
 
 
 def bytes_by_part(moment: Moment) -> dict[str, int]:
@@ -292,7 +303,7 @@ PART_OF_CAUSE = {"weights": "weights", "gradients": "gradients", "optimizer_stat
                  "logits": "logits", "kv_cache": "cache"}  # fmt: skip
 
 
-#: A request that is more than this share of its part is counted with it; a part that is less of the card is not worth a word.
+#: A request that is more than this share of its part is named with it; a part that is less of the card is not worth a word.
 LARGE = 0.1
 
 
@@ -302,25 +313,31 @@ def drawn_request(memory: Card) -> int:
 
 
 def figures_of_causes(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_text.Figure]:
-    """What each cause accounts for as the bar draws it; causes that have no part of the bar are left out."""
+    """What each cause accounts for as the bar draws it, with the refused request beside it; causes that have no part of the bar are left
+    out."""
     if failure_text.on_host(diagnosis):
         held = diagnosis.root.process_in_use if diagnosis.root is not None else None
         sizes = {cause.cause: cause.accounts_for for cause in diagnosis.judgement.causes if cause.accounts_for is not None}
         said = held.bytes if held is not None else 0  # by the headline
-        return {cause: (None, None) for cause, size in sizes.items() if abs(size.bytes - said) <= 0.01 * said}
+        return {cause: failure_text.Figure() for cause, size in sizes.items() if abs(size.bytes - said) <= 0.01 * said}
     if (memory := build_card(diagnosis, lang)) is None:
         return {}
+    now = memory_rows.main_moment(memory_rows.main_ledger(diagnosis))
+    if now is not None and memory_rows.estimate_deviation(diagnosis) == "below":  # how much of the rest belongs to it is not known
+        counted = bytes_by_part(now)
+        return {cause: failure_text.Figure() for cause, kind in PART_OF_CAUSE.items() if kind in counted}
     drawn = {part.kind: part.bytes for part in memory.parts if part.estimated}
-    if memory_rows.estimate_deviation(diagnosis) == "below":  # how much of the rest belongs to it is not known
-        return {cause: (None, None) for cause, kind in PART_OF_CAUSE.items() if kind in drawn}
-    refused, named = drawn_request(memory), diagnosis.attributions[0] if diagnosis.attributions else None
-    if named is not None and (kind := PART_OF.get(named.group)) in drawn and refused > LARGE * drawn[kind]:
-        drawn[kind] += refused  # a request of that kind is most of it
-    return {
-        cause: (Size.exactly(drawn[kind]), drawn[kind] / memory.edge if memory.edge else None)
-        for cause, kind in PART_OF_CAUSE.items()
-        if kind in drawn
-    }
+    named = diagnosis.attributions[0] if diagnosis.attributions else None
+    of_request = PART_OF.get(named.group) if named is not None else None
+    figures = {}
+    for cause, kind in PART_OF_CAUSE.items():
+        if kind not in drawn:
+            continue
+        refused = drawn_request(memory) if kind == of_request else 0
+        refused = refused if refused > LARGE * drawn[kind] else 0
+        share = (drawn[kind] + refused) / memory.edge if memory.edge else None
+        figures[cause] = failure_text.Figure(Size.exactly(drawn[kind]), share, Size.exactly(refused) if refused else None)
+    return figures
 
 
 #: What is no part of a job.
@@ -337,12 +354,6 @@ def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
     if largest.bytes < LARGE * memory.edge:
         return ""
     return word("largest_known", lang, what=largest.name(lang), much=words.gib(largest.bytes), card=words.gib(memory.edge))
-
-
-def heading(bar: Card, lang: Lang) -> str:
-    """The title of the bar, with the capacity."""
-    size = words.amount(bar.need, lang) if bar.need is not None else words.gib(bar.edge or bar.total)
-    return word("bar_heading", lang, title=bar.title, size=size)
 
 
 def figure(part: Part) -> str:

@@ -32,7 +32,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     memory = card_bar.build_card(diagnosis, lang)
     if memory is None:
         return
-    page.heading(card_bar.heading(memory, lang))
+    page.heading(memory.title)
     page.row("  " + line(memory, page.width - 4, page.colour))
     for row in legend(memory, page.width - 2, lang):
         page.row("  " + row)
