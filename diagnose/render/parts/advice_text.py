@@ -104,12 +104,12 @@ def effect(remedy: Remedy, lang: Lang) -> str:
     parts = [saved_amount(remedy, lang)] if remedy.saves is not None and not remedy.beyond else []
     if remedy.peak is not None:
         parts.append(word("peak_after", lang, size=amount(remedy.peak, lang)))
-    return comma(lang).join([*parts, enough(remedy, lang)])
+    return comma(lang).join([*parts, enough(remedy.fits, lang)])
 
 
-def enough(remedy: Remedy, lang: Lang) -> str:
-    """Whether the job fits with this remedy alone."""
-    return word(f"fits_{remedy.fits}", lang, share=f"{fit.MARGIN:.0%}")
+def enough(fits: str, lang: Lang) -> str:
+    """Whether the job fits with one remedy alone, from its verdict."""
+    return word(f"fits_{fits}", lang, share=f"{fit.MARGIN:.0%}")
 
 
 def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
@@ -119,13 +119,13 @@ def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
     """What a remedy saves, and whether that suffices. A saving that exceeds the card is told as the peak that it leaves."""
-    verdict = enough(remedy, lang) if alone and remedy.fits != "unknown" else ""
+    verdict = enough(remedy.fits, lang) if alone and remedy.fits != "unknown" else ""
     if remedy.saves is None or remedy.saves.high <= 0:
         return verdict
     if not alone and remedy.id in vocabulary.having("joins_plans"):  # its peak is that of the other steps
         return word("keeps_usable", lang, size=show(remedy.saves.high))
     if remedy.fits == "unknown":
-        return "" if remedy.beyond else word("may_save_most", lang, size=show(remedy.saves.high))
+        return word("may_save_most", lang, size=show(remedy.saves.high))
     if remedy.beyond:
         gain = "" if remedy.peak is None else word("peak_after", lang, size=amount(remedy.peak, lang))
     else:
