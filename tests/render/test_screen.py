@@ -98,7 +98,9 @@ def test_a_full_screen_leaves_out_what_explains_first() -> None:
     for each in (r"[\w.]+:\d+", r"\d+% of the card"):
         assert set(re.findall(each, narrow)) <= set(re.findall(each, wide)) and re.search(each, wide)
     assert len(squeezed(narrow)) < len(squeezed(wide)) and "error.log:84" in narrow
-    assert squeezed("(certain, 9.28 GiB and the refused 4.64 GiB, together 44% of the card); Fragmentation (certain, 5.51 GiB, 17%).") in squeezed(narrow)
+    assert squeezed(
+        "(certain, 9.28 GiB and the refused 4.64 GiB, together 44% of the card); Fragmentation (certain, 5.51 GiB, 17%)."
+    ) in squeezed(narrow)
 
 
 def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:

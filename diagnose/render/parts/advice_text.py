@@ -141,7 +141,7 @@ def saved_amount(remedy: Remedy, lang: Lang) -> str:
 
 
 def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed, host memory, and effort if it is more than a setting. The speed of other hardware is no price."""
+    """What a remedy costs: results, speed (that of other hardware is no price), host memory, and effort if it is more than a setting."""
     cost = remedy.price
     if cost.wording is not None:  # nothing is trained
         parts = [cost.wording.to(lang)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from diagnose import families
-from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.budget.model.ledger import Ledger, Moment, Term
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
-from diagnose.phrases import Lang
+from diagnose.phrases import Lang, phrase
 from diagnose.records import NamedTuple
 from diagnose.render.parts import failure_text, memory_rows, words
 from diagnose.render.parts.words import word
@@ -62,15 +63,17 @@ MIN_SHARE = 0.0005
 
 
 class Part(NamedTuple):
-    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name."""
+    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name, `group` the one
+    group of the ledger that makes a large segment of others."""
 
     kind: str
     bytes: int
     estimated: bool = False
     called: str = ""
+    group: str = ""
 
     def name(self, lang: Lang) -> str:
-        return word(f"bar_{self.called or self.kind}", lang)
+        return phrase(f"plan.group_{self.group}").to(lang) if self.group else word(f"bar_{self.called or self.kind}", lang)
 
 
 @dataclass(slots=True)
@@ -152,7 +155,7 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
     deviation = memory_rows.estimate_deviation(diagnosis)
-    inside = split_allocated(now, allocated, is_short=deviation == "below") if now is not None and deviation != "above" else []
+    inside = split_allocated(now, allocated, capacity, is_short=deviation == "below") if now is not None and deviation != "above" else []
     parts = inside or snapshot_parts(diagnosis, allocated) or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
@@ -204,7 +207,7 @@ def metal_card(event: Event, limit: int, lang: Lang) -> Card:
     return Card(word("bar_metal", lang, size=words.gib(limit)), visible_parts(parts, limit), limit)
 
 
-def split_allocated(moment: Moment, allocated: int, is_short: bool = False) -> list[Part]:
+def split_allocated(moment: Moment, allocated: int, capacity: int, is_short: bool = False) -> list[Part]:
     """Memory that torch allocated, by groups of the ledger, with an unexplained rest. Empty if weights and optimizer states alone exceed
     it. Of an estimate that explains too little (`is_short`) only what no batch changes: a small figure would deny what filled the card."""
     sums = bytes_by_part(moment)
@@ -221,7 +224,12 @@ def split_allocated(moment: Moment, allocated: int, is_short: bool = False) -> l
             return []
         sums = {kind: count if kind in STEADY else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
     sums["unexplained"] = allocated - sum(sums.values())
-    return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    return estimated_parts(sums, other_group(moment, capacity))
+
+
+def estimated_parts(sums: Mapping[str, int], group: str = "") -> list[Part]:
+    """The segments in the order of the bar; `group`: what makes most of the others."""
+    return [Part(kind, sums[kind], True, group=group if kind == "other" else "") for kind in SIGNS if kind in sums]
 
 
 def engine_share(diagnosis: Diagnosis) -> float | None:
@@ -239,7 +247,7 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
     sums = bytes_by_part(moment)
     if event is not None and event.phase == "kv_cache" and families.of(event.family).engine:
         sums.pop("cache", None)
-    parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    parts = estimated_parts(sums, other_group(moment, ledger.capacity.bytes if ledger.capacity else moment.total.bytes))
     need = moment.total
     if moment.name == ledger.failing and event is not None and event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
@@ -274,7 +282,7 @@ def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
         return None
     ram = max((ledger.host.ram.bytes for ledger in diagnosis.ledgers if ledger.host.ram is not None), default=0)
     sums = bytes_by_part(moment)
-    is_twice = GRADIENTS_TWICE <= {term.key for term in moment.terms}
+    is_twice = {term.key for term in moment.terms} >= GRADIENTS_TWICE
     named = {"gradients": "gradients_twice"} if is_twice else {}
     parts = [Part(kind, sums[kind], True, named.get(kind, "")) for kind in SIGNS if kind in sums]
     if ram > moment.total.bytes:
@@ -283,11 +291,27 @@ def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     return Card(title, visible_parts(parts, ram or moment.total.bytes), ram)
 
 
+def other_group(moment: Moment, capacity: int) -> str:
+    """The group that makes most of what is none of the named parts, where that is much of the card: `other` would leave it unsaid."""
+    sums: dict[str, int] = {}
+    for term in moment.terms:
+        if part_of(term) == "other":
+            group = "update" if term.key.startswith(PASSING) else term.group
+            sums[group] = sums.get(group, 0) + max(term.size.bytes, 0)
+    whole, largest = sum(sums.values()), max(sums, key=lambda group: sums[group], default="")
+    return largest if whole > LARGE * capacity and sums[largest] > MOST * whole else ""
+
+
+def part_of(term: Term) -> str:
+    """The part of the bar that a term belongs to."""
+    return "other" if term.key.startswith(PASSING) else PART_OF.get(term.group, "other")
+
+
 def bytes_by_part(moment: Moment) -> dict[str, int]:
     """The bytes of a moment by group."""
     sums: dict[str, int] = {}
     for term in moment.terms:
-        kind = "other" if term.key.startswith(PASSING) else PART_OF.get(term.group, "other")
+        kind = part_of(term)
         sums[kind] = sums.get(kind, 0) + max(term.size.bytes, 0)
     return sums
 
@@ -297,6 +321,9 @@ def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     smallest = max(int(capacity * MIN_SHARE), 1)
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
+
+#: From this share on, one group names the segment of all others.
+MOST = 0.8
 
 #: The part of the bar that a cause speaks of.
 PART_OF_CAUSE = {"weights": "weights", "gradients": "gradients", "optimizer_states": "optimizer", "activations": "activations",
@@ -347,7 +374,7 @@ NOT_OF_A_JOB = ("allocated", "unexplained", "unused", "outside", "free", "reques
 def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
     """The sentence for the largest part of a card that the estimate knows; empty where that is little."""
     memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
-    parts = [part for part in memory.parts if part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
+    parts = [part for part in memory.parts if part.group or part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
     if memory is None or not parts:
         return ""
     largest = max(parts, key=lambda part: part.bytes)
