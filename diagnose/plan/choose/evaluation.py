@@ -208,7 +208,7 @@ def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
     if size is None:
         return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None), host)
     if rule.bounded:
-        bound = Size(0, size.high, size.bytes)
+        bound = Size(0, size.bytes, size.bytes)  # as the bar draws it
         return offered(rule, job, changes, Saving(bound), None, places(job), why_bounded(job, bound))
     return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size), host)
 
