@@ -40,6 +40,9 @@ SURE = "yes"
 #: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
 
+#: Facts of which each tells how large a model is.
+KNOWN_BY = ("model.shape", "model.total_params", "model.likely_params")
+
 #: Of how many remedies a page asks what became of them.
 MOST_TRIED = 5
 
@@ -279,24 +282,20 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     if any(fact.name == "report.helped" and fact.origin == "given" and fact.value in tried_first(diagnosis) for fact in diagnosis.facts):
         return word("open_noted", lang)
     known = {fact.name for fact in diagnosis.facts if fact.value is not None}
-    lacks_model = ledger is None and not known.intersection(("model.shape", "model.total_params", "model.likely_params"))
+    unknown = [] if ledger is None else [name for name in memory_rows.unknown_facts(ledger) if name not in known]
+    lacks_model = "model.shape" in unknown if ledger is not None else not known.intersection(KNOWN_BY)
     lacks_card = not known.intersection(("hardware.gpu", "hardware.capacity"))
-    if lacks_model and (not lacks_card or asks_for(diagnosis, "--model")):
-        return word("open_model", lang)
+    asked = next((question.set for question in diagnosis.outcome.questions), "")
+    if lacks_model and (not lacks_card or asked.startswith("--model")):  # of two that are missing the one that is asked for
+        return word("open_model", lang) if ledger is None else word("open_fact", lang, what=meaning("model.shape", lang))
     if lacks_card:
         return word("open_card", lang)
     # an engine whose weights are stored in an unknown way is not estimated, though its model may be known
-    if ledger is not None and (unknown := [name for name in memory_rows.unknown_facts(ledger) if name not in known]):
+    if unknown:
         return word("open_fact", lang, what=meaning(unknown[0], lang))
     if memory_rows.estimate_deviation(diagnosis) in ("below", "above"):
         return word("open_estimate", lang)
     return word("open_fit" if any(remedy.saves is not None for remedy in diagnosis.outcome.remedies) else "open_saving", lang)
-
-
-def asks_for(diagnosis: Diagnosis, option: str) -> bool:
-    """Whether the first question is answered with this option."""
-    questions = diagnosis.outcome.questions
-    return bool(questions) and questions[0].set.startswith(option)
 
 
 def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool = False) -> str:
