@@ -63,17 +63,18 @@ MIN_SHARE = 0.0005
 
 
 class Part(NamedTuple):
-    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name, `group` the one
-    group of the ledger that makes a large segment of others."""
+    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name, `groups` those of
+    the ledger that make a large segment of others."""
 
     kind: str
     bytes: int
     estimated: bool = False
     called: str = ""
-    group: str = ""
+    groups: tuple[str, ...] = ()
 
     def name(self, lang: Lang) -> str:
-        return phrase(f"plan.group_{self.group}").to(lang) if self.group else word(f"bar_{self.called or self.kind}", lang)
+        names = [phrase(f"plan.group_{group}").to(lang) for group in self.groups]
+        return word("and", lang).join(names) if names else word(f"bar_{self.called or self.kind}", lang)
 
 
 @dataclass(slots=True)
@@ -224,12 +225,12 @@ def split_allocated(moment: Moment, allocated: int, capacity: int, is_short: boo
             return []
         sums = {kind: count if kind in STEADY else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
     sums["unexplained"] = allocated - sum(sums.values())
-    return estimated_parts(sums, other_group(moment, capacity))
+    return estimated_parts(sums, other_groups(moment, capacity))
 
 
-def estimated_parts(sums: Mapping[str, int], group: str = "") -> list[Part]:
-    """The segments in the order of the bar; `group`: what makes most of the others."""
-    return [Part(kind, sums[kind], True, group=group if kind == "other" else "") for kind in SIGNS if kind in sums]
+def estimated_parts(sums: Mapping[str, int], groups: tuple[str, ...] = ()) -> list[Part]:
+    """The segments in the order of the bar; `groups`: what makes most of the others."""
+    return [Part(kind, sums[kind], True, groups=groups if kind == "other" else ()) for kind in SIGNS if kind in sums]
 
 
 def engine_share(diagnosis: Diagnosis) -> float | None:
@@ -247,7 +248,7 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
     sums = bytes_by_part(moment)
     if event is not None and event.phase == "kv_cache" and families.of(event.family).engine:
         sums.pop("cache", None)
-    parts = estimated_parts(sums, other_group(moment, ledger.capacity.bytes if ledger.capacity else moment.total.bytes))
+    parts = estimated_parts(sums, other_groups(moment, ledger.capacity.bytes if ledger.capacity else moment.total.bytes))
     need = moment.total
     if moment.name == ledger.failing and event is not None and event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
@@ -291,15 +292,19 @@ def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     return Card(title, visible_parts(parts, ram or moment.total.bytes), ram)
 
 
-def other_group(moment: Moment, capacity: int) -> str:
-    """The group that makes most of what is none of the named parts, where that is much of the card: `other` would leave it unsaid."""
+def other_groups(moment: Moment, capacity: int) -> tuple[str, ...]:
+    """The one or two groups that make most of what is none of the named parts, where that is much of the card: `other` would leave it
+    unsaid."""
     sums: dict[str, int] = {}
     for term in moment.terms:
         if part_of(term) == "other":
             group = "update" if term.key.startswith(PASSING) else term.group
             sums[group] = sums.get(group, 0) + max(term.size.bytes, 0)
-    whole, largest = sum(sums.values()), max(sums, key=lambda group: sums[group], default="")
-    return largest if whole > LARGE * capacity and sums[largest] > MOST * whole else ""
+    whole, largest = sum(sums.values()), sorted(sums, key=lambda group: -sums[group])[:2]
+    if whole <= LARGE * capacity:
+        return ()
+    named = next((largest[:count] for count in (1, 2) if sum(sums[group] for group in largest[:count]) > MOST * whole), [])
+    return tuple(named)
 
 
 def part_of(term: Term) -> str:
@@ -322,7 +327,7 @@ def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
 
-#: From this share on, one group names the segment of all others.
+#: From this share on, one or two groups name the segment of all others.
 MOST = 0.8
 
 #: The part of the bar that a cause speaks of.
@@ -374,7 +379,7 @@ NOT_OF_A_JOB = ("allocated", "unexplained", "unused", "outside", "free", "reques
 def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
     """The sentence for the largest part of a card that the estimate knows; empty where that is little."""
     memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
-    parts = [part for part in memory.parts if part.group or part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
+    parts = [part for part in memory.parts if part.groups or part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
     if memory is None or not parts:
         return ""
     largest = max(parts, key=lambda part: part.bytes)
