@@ -301,7 +301,7 @@ def other_groups(moment: Moment, capacity: int) -> tuple[str, ...]:
             group = "update" if term.key.startswith(PASSING) else term.group
             sums[group] = sums.get(group, 0) + max(term.size.bytes, 0)
     whole, largest = sum(sums.values()), sorted(sums, key=lambda group: -sums[group])[:2]
-    if whole <= LARGE * capacity:
+    if whole <= MUCH * capacity:
         return ()
     named = next((largest[:count] for count in (1, 2) if sum(sums[group] for group in largest[:count]) > MOST * whole), [])
     return tuple(named)
@@ -327,8 +327,8 @@ def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
 
-#: From this share on, one or two groups name the segment of all others.
-MOST = 0.8
+#: What is more than MUCH of the card is not left as `other` where one or two groups make MOST of it.
+MUCH, MOST = 0.2, 0.8
 
 #: The part of the bar that a cause speaks of.
 PART_OF_CAUSE = {"weights": "weights", "gradients": "gradients", "optimizer_states": "optimizer", "activations": "activations",

@@ -66,8 +66,10 @@ def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> 
     figure = figure_of(cause, figures)
     if not (text := figure.text(lang)):
         return ""
-    share = "" if figure.share is None else part_of_card(figure.share, lang)
-    return word("accounts_for_share", lang, size=text, share=share) if share else word("accounts_for", lang, size=text)
+    if figure.share is None:
+        return word("accounts_for", lang, size=text)
+    key = "accounts_for_share" if figure.refused is None else "accounts_for_share_together"
+    return word(key, lang, size=text, share=part_of_card(figure.share, lang))
 
 
 def figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
