@@ -55,8 +55,8 @@ GRADIENTS_TWICE = frozenset(("host_gradients", "host_gradients_fp32"))
 #: Parts that neither the rows nor the progress of a step change.
 STEADY = ("weights", "optimizer")
 
-#: Parts that no batch changes.
-KEPT_WHEN_SHORT = (*STEADY, "gradients")
+#: Parts that no batch changes, though the progress of a step may.
+BATCHLESS = (*STEADY, "gradients")
 
 #: Parts below this share of the card are left out: a whole cell would overstate them.
 MIN_SHARE = 0.0005
@@ -213,17 +213,18 @@ def split_allocated(moment: Moment, allocated: int, capacity: int, is_short: boo
     it. Of an estimate that explains too little (`is_short`) only what no batch changes: a small figure would deny what filled the card."""
     sums = bytes_by_part(moment)
     if is_short:
-        kept = [Part(kind, sums[kind], True) for kind in SIGNS if kind in KEPT_WHEN_SHORT and sums.get(kind)]
+        kept = [Part(kind, sums[kind], True) for kind in SIGNS if kind in BATCHLESS and sums.get(kind)]
         rest = allocated - sum(part.bytes for part in kept)
         return [*kept, Part("allocated", rest, called="allocated_else")] if kept and rest > 0 else []
     estimate = sum(sums.values())
     if not estimate:
         return []
     if estimate > allocated:  # by rows shorter than the limit, or its own inaccuracy: the caller has looked
-        steady = sum(sums.get(kind, 0) for kind in STEADY)
-        if steady > allocated:
+        parts = next((kinds for kinds in (BATCHLESS, STEADY) if sum(sums.get(kind, 0) for kind in kinds) <= allocated), None)
+        if parts is None:
             return []
-        sums = {kind: count if kind in STEADY else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
+        steady = sum(sums.get(kind, 0) for kind in parts)
+        sums = {kind: count if kind in parts else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
     sums["unexplained"] = allocated - sum(sums.values())
     return estimated_parts(sums, other_groups(moment, capacity))
 

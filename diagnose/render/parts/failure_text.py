@@ -75,12 +75,13 @@ def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> 
 def figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
     """What a cause accounts for, with its share of the card: the figure of the bar where the bar has that part, so that one quantity
     has one figure. Of the estimate nothing is said that spans more than WIDE times its least, or that the explanation says otherwise."""
-    size = cause.accounts_for
+    size, said = cause.accounts_for, FIGURE.findall(cause.explanation.en)
     if size is not None and (drawn := figures.get(cause.cause)) is not None:
-        return drawn
+        whole = drawn.size if drawn.size is None or drawn.refused is None else drawn.size + drawn.refused
+        alike = [amount(each) for each in (drawn.size, whole) if each is not None]
+        return Figure() if amount(size) in said and amount(size) not in alike else drawn
     if size is None or size.high > WIDE * max(size.low, 1):
         return Figure()
-    said = FIGURE.findall(cause.explanation.en)
     if said and amount(size) not in said:  # two figures for what is told as one
         return Figure()
     return Figure(size if size.text else Size.exactly(size.bytes), cause.share)
