@@ -285,14 +285,14 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     unknown = [] if ledger is None else [name for name in memory_rows.unknown_facts(ledger) if name not in known]
     lacks_model = "model.shape" in unknown if ledger is not None else not known.intersection(KNOWN_BY)
     lacks_card = not known.intersection(("hardware.gpu", "hardware.capacity"))
-    asked = next((question.set for question in diagnosis.outcome.questions), "")
-    if lacks_model and (not lacks_card or asked.startswith("--model")):  # of two that are missing the one that is asked for
+    question = next(iter(diagnosis.outcome.questions), None)  # of several things that are missing the one that is asked for is named
+    if lacks_model and (not lacks_card or (question is not None and question.set.startswith("--model"))):
         return word("open_model", lang) if ledger is None else word("open_fact", lang, what=meaning("model.shape", lang))
     if lacks_card:
         return word("open_card", lang)
     # an engine whose weights are stored in an unknown way is not estimated, though its model may be known
     if unknown:
-        return word("open_fact", lang, what=meaning(unknown[0], lang))
+        return word("open_fact", lang, what=meaning(question.fact if question and question.fact in unknown else unknown[0], lang))
     if memory_rows.estimate_deviation(diagnosis) in ("below", "above"):
         return word("open_estimate", lang)
     return word("open_fit" if any(remedy.saves is not None for remedy in diagnosis.outcome.remedies) else "open_saving", lang)

@@ -346,14 +346,24 @@ def drawn_request(memory: Card) -> int:
 
 
 def figures_of_causes(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_text.Figure]:
-    """What each cause accounts for as the bar draws it, with the refused request beside it; causes that have no part of the bar are left
-    out."""
-    if failure_text.on_host(diagnosis):
-        held = diagnosis.root.process_in_use if diagnosis.root is not None else None
-        sizes = {cause.cause: cause.accounts_for for cause in diagnosis.judgement.causes if cause.accounts_for is not None}
-        said = held.bytes if held is not None else 0  # by the headline
-        return {cause: failure_text.Figure() for cause, size in sizes.items() if abs(size.bytes - said) <= 0.01 * said}
-    if (memory := build_card(diagnosis, lang)) is None:
+    """What is said of each cause's size: nothing where the headline has said it, else what the bar draws. Causes of which both say nothing
+    are left out."""
+    return said_by_headline(diagnosis) | drawn_figures(diagnosis, lang)
+
+
+def said_by_headline(diagnosis: Diagnosis) -> dict[str, failure_text.Figure]:
+    """Causes whose size is that of the refused request or of the process that was killed."""
+    event = diagnosis.root
+    said = [size.bytes for size in (event.requested, event.process_in_use) if size is not None] if event is not None else []
+    sizes = {cause.cause: cause.accounts_for for cause in diagnosis.judgement.causes if cause.accounts_for is not None}
+    alike = (cause for cause, size in sizes.items() if any(abs(size.bytes - each) <= 0.01 * each for each in said))
+    return dict.fromkeys(alike, failure_text.Figure())
+
+
+def drawn_figures(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_text.Figure]:
+    """Each cause with the size of its part of the bar, and the refused request beside it; empty sizes where the estimate falls short."""
+    memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
+    if memory is None:
         return {}
     now = memory_rows.main_moment(memory_rows.main_ledger(diagnosis))
     if now is not None and memory_rows.estimate_deviation(diagnosis) == "below":  # how much of the rest belongs to it is not known
