@@ -166,7 +166,13 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     others = foreign.bytes if foreign is not None else 0
     own = sizes.get("log.not_torch")
     outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
-    parts += [Part("engine", engine), Part("unused", unused), outside_part(outside), Part("foreign", others), Part("free", free)]
+    parts += [
+        Part("engine", engine),
+        Part("unused", unused),
+        outside_part(outside, own is not None or event.free is not None),
+        Part("foreign", others),
+        Part("free", free),
+    ]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
@@ -194,9 +200,10 @@ def snapshot_parts(diagnosis: Diagnosis, allocated: int) -> list[Part]:
 CONTEXT = 1536 * 2**20
 
 
-def outside_part(size: int) -> Part:
-    """What this process has outside torch's allocator; a context is only called so while it has the size of one."""
-    return Part("outside", size, called="beside_torch" if size > CONTEXT else "")
+def outside_part(size: int, is_told: bool) -> Part:
+    """What this process has outside torch's allocator, called driver and libraries while it has their size; a rest that may be free, too,
+    where the message does not tell what is."""
+    return Part("outside", size, called="" if size <= CONTEXT else "beside_torch" if is_told else "not_told")
 
 
 def metal_card(event: Event, limit: int, lang: Lang) -> Card:
