@@ -70,8 +70,11 @@ def suspected_failure(event: Event, name: Text, phase: Text) -> Text:
 
 
 def supposed_cause(judgement: Judgement) -> list[Text]:
-    """The explanation of the first cause, under the assumption that memory was the reason."""
-    return [as_sentence(phrase("headline.supposing", why=cause.explanation)) for cause in leading_causes(judgement)[:1]]
+    """The explanation of the first cause, under the assumption that memory was the reason; that nothing is known supposes nothing."""
+    return [
+        as_sentence(cause.explanation if cause.outcome == "possible" else phrase("headline.supposing", why=cause.explanation))
+        for cause in leading_causes(judgement)[:1]
+    ]
 
 
 def request_clause(event: Event, attributions: Sequence[Attribution], card: Size | None = None) -> Text:

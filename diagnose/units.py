@@ -19,8 +19,8 @@ BINARY_ALIAS = {"KB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 #: Bytes; a larger printed size is an unsigned underflow or stands for "not available".
 IMPOSSIBLE = 2**50
 
-#: Digits of as many MiB as nobody reads as a size: 100 GiB and more.
-MANY_MIB = 6
+#: Digits of as many MiB as nobody reads as a size: 10 GiB and more.
+MANY_MIB = 5
 
 #: Digits of the longest number that is read: Python converts no more than 4,300, and no count, size or number of a process has as many.
 MOST_DIGITS = 40
@@ -141,7 +141,7 @@ class Size:
         return self.low == self.high
 
     def __str__(self) -> str:
-        return self.text or show(self.bytes)
+        return self.text.replace(". ", " ") or show(self.bytes)  # NumPy prints a point behind a whole number
 
 
 def size_text(size: Size) -> str:

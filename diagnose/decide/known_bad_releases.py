@@ -16,6 +16,11 @@ def entries(table: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 yield entry
 
 
+def library_of(table: Mapping[str, Any], rule: str) -> str:
+    """The library whose release a rule is about; empty for every other rule."""
+    return next((str(entry["library"]) for entry in entries(table) if entry["id"] == rule), "")
+
+
 def rules_of(table: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A cause rule, uncompiled, for every known-bad release."""
     return [rule_of_release(entry) for entry in entries(table)]

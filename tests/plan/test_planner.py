@@ -232,7 +232,7 @@ def test_expandable_segments_save_at_most_what_lies_idle_and_join_the_plan() -> 
     facts = job(**FIGURES, alloc__expandable_segments="disabled")
     found = outcome(facts, BIG_ACTIVATIONS, cause("fragmentation", "expandable_segments"))
     switch = remedy(found, "expandable_segments")
-    assert switch.saves is not None and (switch.saves.low, switch.saves.high) == (0, facts.size("log.reserved_unallocated").high)  # type: ignore[union-attr]
+    assert switch.saves is not None and (switch.saves.low, switch.saves.high) == (0, facts.size("log.reserved_unallocated").bytes)  # type: ignore[union-attr]
     assert switch.fits == "no" and "only moves the crash" in switch.why.en
     assert found.plan is not None and found.plan.env == ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",)
 

@@ -98,7 +98,9 @@ def test_a_full_screen_leaves_out_what_explains_first() -> None:
     for each in (r"[\w.]+:\d+", r"\d+% of the card"):
         assert set(re.findall(each, narrow)) <= set(re.findall(each, wide)) and re.search(each, wide)
     assert len(squeezed(narrow)) < len(squeezed(wide)) and "error.log:84" in narrow
-    assert squeezed("(certain, 13.92 GiB, 44% of the card); Fragmentation (certain, 5.51 GiB, 17%).") in squeezed(narrow)
+    assert squeezed(
+        "(certain, 9.28 GiB and the refused 4.64 GiB, together 44% of the card); Fragmentation (certain, 5.51 GiB, 17%)."
+    ) in squeezed(narrow)
 
 
 def test_more_remedies_than_three_are_asked_for_and_take_their_room() -> None:
@@ -285,7 +287,7 @@ def test_what_the_estimate_leaves_of_a_full_card_is_not_free(tmp_path: Path) -> 
     promises a peak."""
     diagnosis = of_a_small_job(tmp_path, BARE.format("38.81 MiB"))
     shown = card_bar.build_card(diagnosis, "en")
-    assert shown is not None and shown.title.startswith("The card at its estimated peak, ")
+    assert shown is not None and shown.title.startswith("The 79.10 GiB card at its estimated peak, ")
     parts = {part.kind: part.bytes / GIB for part in shown.parts}
     assert parts["unexplained"] > 60 and parts.get("free", 0) < 0.04
     for lang in LANGS:

@@ -10,12 +10,13 @@ from cases import CORPUS, diagnosed, folders
 from collected import for_each
 from sweep import sample
 
-from diagnose import explain
-from diagnose.phrases import Lang
+from diagnose import explain, rule_files
+from diagnose.phrases import Lang, phrase
 from diagnose.render.markup import html, markdown
 from diagnose.render.markup.chat_within_limit import chat
-from diagnose.render.parts.advice_text import FITTING
-from diagnose.render.parts.failure_text import LEADING_NOTICES, assumption
+from diagnose.render.parts import card_bar
+from diagnose.render.parts.advice_text import FITTING, price
+from diagnose.render.parts.failure_text import LEADING_NOTICES, assumption, name_of_cause, on_host
 from diagnose.render.parts.view import View
 from diagnose.render.parts.words import word
 from diagnose.render.text.one_screen import LINES, LITTLE, render
@@ -207,3 +208,102 @@ def test_a_later_peak_that_does_not_fit_stands_before_the_bar(lang: Lang, said: 
         chat(diagnosis, "slack", lang).text,
     ):
         assert text.count(said) == 1 and text.index(said) < text.index("[W")
+
+
+@for_each("lang", ["en", "zh"])
+def test_a_cause_has_the_figure_of_its_part_of_the_bar(lang: Lang) -> None:
+    """Two figures for one thing are read twice: the refused request is said beside the part, and not added to it."""
+    wrong, seen = [], 0
+    for name in ("llamafactory-6800", *sample(folders(), 60)):
+        diagnosis = diagnosed(name)
+        memory, text = card_bar.build_card(diagnosis, lang), one_line(render(diagnosis, lang, View()))
+        drawn = {part.kind: f"{card_bar.figure(part)} GiB" for part in memory.parts if part.estimated} if memory is not None else {}
+        for cause, kind in card_bar.PART_OF_CAUSE.items():
+            told = re.search(rf"{re.escape(name_of_cause(cause, lang))}[(（ ]+\w+[,，] ?([\d.]+ GiB)", text)
+            if told is not None and kind in drawn:
+                seen += 1
+                wrong += [(name, cause, told[1], drawn[kind])] if told[1] != drawn[kind] else []
+    assert not wrong and seen
+
+
+@for_each("lang", ["en", "zh"])
+def test_the_capacity_in_a_title_is_said_of_the_card(lang: Lang) -> None:
+    """A size in brackets behind `at the loss computation` is read as what the computation needs."""
+    capacity = r"The [\d.]+ (GiB|MiB) card|The [\d.]+ GiB that Metal" if lang == "en" else r"卡容量 [\d.]+ (GiB|MiB)|上限 [\d.]+ GiB"
+    wrong = []
+    for name in sample(folders(), 60):
+        diagnosis = diagnosed(name)
+        memory = card_bar.build_card(diagnosis, lang)
+        if memory is not None and not on_host(diagnosis):
+            right = re.search(capacity, memory.title) if memory.edge else re.search(r"[:：] ?[\d.]+( (至|to) [\d.]+)? GiB$", memory.title)
+            wrong += [] if right else [memory.title]
+    assert not wrong
+
+
+def test_a_context_alone_is_a_length() -> None:
+    """What the driver keeps for a process is never `context`, which is read as what a model reads."""
+    texts = rule_files.table("phrases/render")
+    bars = {key: text for key, text in texts.items() if key.startswith("bar_")}
+    assert len(bars) > 20
+    assert not [key for key, text in bars.items() if "context" in text["en"].replace("CUDA context", "") or "上下文" in text["zh"]]
+    assert "a context" in rule_files.table("wording")["never"]["en"]
+
+
+@for_each("lang", ["en", "zh"])
+def test_what_is_left_out_is_named_and_hardware_has_no_speed(lang: Lang) -> None:
+    """Edits beyond those shown go by their keys; a card is not faster for the price of one."""
+    faster = (word("speed_faster", lang), phrase("plan.serving_faster").to(lang))
+    counted, fast, named = [], [], 0
+    for name in ("eager-scores-on-a-v100", *sample(folders(), 60)):
+        diagnosis = diagnosed(name)
+        text = one_line(render(diagnosis, lang, View()))
+        counted += [name] if re.search(r"\d+ more edits?|另有 \d+ 处修改", text) else []
+        named += "(and set --" in text or "（并修改 --" in text
+        of_hardware = [price(remedy, lang) for remedy in diagnosis.outcome.remedies if remedy.price.effort == "hardware"]
+        fast += [name for each in of_hardware if any(each.startswith(f"{start}") or start in each for start in faster)]
+    assert not counted and not fast
+    assert named or lang == "zh"
+
+
+@for_each("lang", ["en", "zh"])
+def test_the_heading_lacks_what_the_question_asks_for(lang: Lang) -> None:
+    """Of a model and a card that are both unknown, heading and question name the same."""
+    unlike = []
+    for name in ("google-deepmind-jaxline-11", *sample(folders(), 60)):
+        diagnosis = diagnosed(name)
+        questions, text = diagnosis.outcome.questions, one_line(render(diagnosis, lang, View()))
+        if questions and questions[0].set.startswith("--model") and one_line(word("open_card", lang)) in text:
+            unlike.append(name)
+    assert not unlike
+
+
+@for_each("lang, said", [("en", "A bug in openrlhf (certain, 4.23 GiB"), ("zh", "openrlhf 的缺陷（确定，4.23 GiB")])
+def test_a_bug_is_named_with_its_library_and_one_figure(lang: Lang, said: str) -> None:
+    """Whose bug it is; and what the upgrade saves is what the samples take, as far as the ledger has them."""
+    text = one_line(render(diagnosed("openrlhf-964"), lang, View()))
+    saved = word("saves", lang, size="4.23 GiB")
+    assert said.replace(" ", "") in text.replace(" ", "") and saved.replace(" ", "") in text.replace(" ", "")
+
+
+@for_each("lang, kept", [("en", "keeps up to 5.51 GiB from going to fragments again"), ("zh", "最多 5.51 GiB 不会再变成用不上的碎片")])
+def test_a_step_beside_the_peak_says_what_it_is_for(lang: Lang, kept: str) -> None:
+    """The peak of the plan is that of the first step: `Do both` is explained by what the other keeps usable."""
+    assert kept.replace(" ", "") in one_line(render(diagnosed("llamafactory-6800"), lang, View())).replace(" ", "")
+
+
+@for_each("lang", ["en", "zh"])
+def test_an_estimate_that_explains_little_draws_no_part_of_what_filled_the_card(lang: Lang) -> None:
+    """Activations as the cause beside `activations 1.87` of 79 GiB would deny themselves; how little is explained is said."""
+    diagnosis = diagnosed("axolotl-2143")
+    memory, text = card_bar.build_card(diagnosis, lang), one_line(render(diagnosis, lang, View()))
+    assert memory is not None and {part.kind for part in memory.parts} == {"allocated", "unused", "outside", "request"}
+    assert "71.86 GiB" in text and "1.87" not in text
+
+
+@for_each("lang", ["en", "zh"])
+def test_nothing_is_supposed_where_nothing_is_known(lang: Lang) -> None:
+    """`Probably: nothing here shows what filled the memory` says that it is probable."""
+    nothing = phrase("judge.nothing_shows").to(lang)
+    for name in ("nvlabs-vila-262", *sample(folders(), 60)):
+        text = one_line(render(diagnosed(name), lang, View()))
+        assert phrase("headline.supposing", why=nothing).to(lang) not in text

@@ -14,6 +14,7 @@ from diagnose.cluster.report.summary_types import Group, Near, Step, Summary, Va
 from diagnose.phrases import Lang
 from diagnose.render.markup import page_templates
 from diagnose.render.markup.markdown import diff
+from diagnose.render.parts.advice_text import enough
 from diagnose.render.parts.strings import visible
 from diagnose.render.parts.words import comma, semicolon, word
 from diagnose.units import show
@@ -57,7 +58,7 @@ def variables(variant: Variant) -> list[tuple[str, str]]:
 CALLED = page_templates.by_name(
     report_words.variant_note, report_words.count, report_words.date, report_words.estimated, report_words.fits_short,
     report_words.fitting, report_words.framework, report_words.minute, report_words.number, report_words.percent,
-    report_words.certainty_text, report_words.where, report_charts.colour, changes, variables, left_out,
+    report_words.certainty_text, report_words.where, report_charts.colour, enough, changes, variables, left_out,
 )  # fmt: skip
 
 

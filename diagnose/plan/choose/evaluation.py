@@ -207,10 +207,11 @@ def by_figures(rule: Rule, job: Job) -> Offer | Rejected | None:
         return Rejected(rule.remedy, rule.id, refused)
     if size is None:
         return offered(rule, job, changes, None, None, "unknown", why_without_figures(job, rule, None), host)
+    drawn = Size(0 if rule.bounded else size.bytes, size.bytes, size.bytes)  # a figure of the message, as the bar draws it
     if rule.bounded:
-        bound = Size(0, size.high, size.bytes)
-        return offered(rule, job, changes, Saving(bound), None, places(job), why_bounded(job, bound))
-    return offered(rule, job, changes, Saving(size), None, freed(job, size), why_without_figures(job, rule, size), host)
+        return offered(rule, job, changes, Saving(drawn), None, places(job), why_bounded(job, drawn))
+    gone = drawn if rule.at and rule.at.startswith("log.") else size
+    return offered(rule, job, changes, Saving(gone), None, freed(job, size), why_without_figures(job, rule, gone), host)
 
 
 def bound_to(rule: Rule, job: Job) -> Text | None:

@@ -25,6 +25,8 @@ Trust = Literal["full", "short", "over", "least", "none"]
 #: Under a ledger that explains too little, a remedy is said to fit only where it leaves this share of the card free.
 WIDE = 0.5
 
+#: Where the ledger lacks less than this part of the failed request, it has the request as a term, and what it lacks is its inaccuracy.
+INACCURACY = 1 / 8
 
 #: No row is longer than this many tokens.
 LONGEST = 2**18
@@ -98,6 +100,9 @@ class Bench:
     def _held(self, ledger: Ledger, moment: Moment) -> Size:
         if moment.name != ledger.failing or not self._refused:
             return moment.total
+        requested = self.book.size("log.requested")
+        if requested is not None and self._refused < INACCURACY * requested.bytes:  # no change takes that off
+            return moment.total + Size.exactly(self._refused)
         group, before = self._refused_group
         return moment.total + Size.exactly(self._refused).times(min(1.0, moment.of(group).bytes / before) if before > 0 else 1)
 

@@ -43,7 +43,7 @@ def card_chart(bar: card_bar.Card, lang: Lang) -> Bar:
         size = ("≈ " if part.estimated else "") + f"{card_bar.figure(part)} GiB"
         parts.append(Part(part.kind, start, width, letter, part.name(lang), size))
     label = words.comma(lang).join(f"{part.name(lang)} {card_bar.figure(part)} GiB" for part in bar.parts)
-    return Bar(card_bar.heading(bar, lang), label, parts, 100 * bar.edge / whole if 0 < bar.edge < bar.total else 0.0)
+    return Bar(bar.title, label, parts, 100 * bar.edge / whole if 0 < bar.edge < bar.total else 0.0)
 
 
 def scaled_chart(memory: card_bar.Card, whole: int, lang: Lang) -> Bar:

@@ -171,7 +171,7 @@ class _MessageParts:
         if memory is None:
             return ""
         lines = [
-            card_bar.heading(memory, self.lang),
+            memory.title,
             character_bar.line(memory, self.dialect.width),
             *character_bar.legend(memory, self.dialect.width, self.lang),
         ]
@@ -198,8 +198,8 @@ class _MessageParts:
         worth = self.dialect.escape(advice_text.saving_and_price(remedy, self.lang, alone=alone))
         lines = [f"{lead}{self.dialect.escape(remedy.title.to(self.lang))}{colon(self.lang)}{worth}"]
         lines += [f"    {self.edit(change)}" for change in remedy.edits[:EDITS]]
-        if len(remedy.edits) > EDITS:
-            lines.append("    " + self.dialect.escape(word("chat_more_edits", self.lang, count=len(remedy.edits) - EDITS)))
+        if further := advice_text.further_edits(remedy.edits, EDITS, self.lang):
+            lines.append("    " + self.dialect.escape(further))
         lines += [f"    {self.dialect.code_span(line)}" for line in advice_text.shell_lines(remedy.env, self.diagnosis)]
         if remedy.command is not None:
             plain = remedy.command.en == remedy.command.zh

@@ -73,7 +73,7 @@ def _card(diagnosis: Diagnosis, lang: Lang) -> str:
     memory = card_bar.build_card(diagnosis, lang)
     if memory is None:
         return ""
-    lines = [card_bar.heading(memory, lang), character_bar.line(memory, BAR_WIDTH), *character_bar.legend(memory, BAR_WIDTH, lang)]
+    lines = [memory.title, character_bar.line(memory, BAR_WIDTH), *character_bar.legend(memory, BAR_WIDTH, lang)]
     return fenced("text", lines)
 
 

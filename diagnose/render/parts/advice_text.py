@@ -10,6 +10,7 @@ from diagnose.budget.model.ledger import LITTLE, Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Lang, phrase
+from diagnose.plan.pricing import fit
 from diagnose.plan.remedies.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
 from diagnose.render.parts.failure_text import on_host
@@ -38,6 +39,9 @@ SURE = "yes"
 
 #: Deviations of the estimate (memory_rows.estimate_deviation) under which no predicted peak is shown.
 UNRELIABLE = ("below", "above", "lacks")
+
+#: Facts of which each tells how large a model is.
+KNOWN_BY = ("model.shape", "model.total_params", "model.likely_params")
 
 #: Of how many remedies a page asks what became of them.
 MOST_TRIED = 5
@@ -100,12 +104,15 @@ def effect(remedy: Remedy, lang: Lang) -> str:
         return word("saves_nothing", lang)
     if remedy.saves is not None and remedy.fits == "unknown":
         return word("may_save", lang, size=show(remedy.saves.high))
-    parts = [saved_amount(remedy, lang)] if remedy.saves is not None else []
-    if remedy.beyond:
-        return "".join(parts)
+    parts = [saved_amount(remedy, lang)] if remedy.saves is not None and not remedy.beyond else []
     if remedy.peak is not None:
         parts.append(word("peak_after", lang, size=amount(remedy.peak, lang)))
-    return comma(lang).join([*parts, word(f"fits_{remedy.fits}", lang)])
+    return comma(lang).join([*parts, enough(remedy.fits, lang)])
+
+
+def enough(fits: str, lang: Lang) -> str:
+    """Whether the job fits with one remedy alone, from its verdict."""
+    return word(f"fits_{fits}", lang, share=f"{fit.MARGIN:.0%}")
 
 
 def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
@@ -114,32 +121,36 @@ def saving_and_price(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
 
 
 def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
-    """What a remedy saves, and whether that suffices; without a verdict if the saving exceeds the card."""
-    enough = [word(f"fits_{remedy.fits}", lang)] if alone and remedy.fits != "unknown" and not remedy.beyond else []
+    """What a remedy saves, and whether that suffices. A saving that exceeds the card is told as the peak that it leaves."""
+    verdict = enough(remedy.fits, lang) if alone and remedy.fits != "unknown" else ""
     if remedy.saves is None or remedy.saves.high <= 0:
-        return "".join(enough)
+        return verdict
+    if not alone and remedy.id in vocabulary.having("joins_plans"):  # its peak is that of the other steps
+        return word("keeps_usable", lang, size=show(remedy.saves.high))
     if remedy.fits == "unknown":
         return word("may_save_most", lang, size=show(remedy.saves.high))
-    return comma(lang).join([saved_amount(remedy, lang), *enough])
+    if remedy.beyond:
+        gain = "" if remedy.peak is None else word("peak_after", lang, size=amount(remedy.peak, lang))
+    else:
+        gain = saved_amount(remedy, lang)
+    return comma(lang).join(filter(None, (gain, verdict)))
 
 
 def saved_amount(remedy: Remedy, lang: Lang) -> str:
-    """The saving as text: a range, an upper bound, or that it exceeds the card. Raises ValueError for an unknown saving."""
+    """The saving as text: a range or an upper bound. Raises ValueError for an unknown saving."""
     if (saves := remedy.saves) is None:
         raise ValueError(f"{remedy.id} saves nothing that is known")
-    if remedy.beyond:
-        return word("saves_beyond", lang)
     return word("saves", lang, size=amount(saves, lang)) if saves.low > 0 else word("may_save_most", lang, size=show(saves.high))
 
 
 def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed, host memory, and effort if it is more than a setting."""
+    """What a remedy costs: results, speed (that of other hardware is no price), host memory, and effort if it is more than a setting."""
     cost = remedy.price
     if cost.wording is not None:  # nothing is trained
         parts = [cost.wording.to(lang)]
     else:
         parts = [word(f"results_{cost.results}", lang)]
-        parts += [] if cost.speed == "same" else [word(f"speed_{cost.speed}", lang)]
+        parts += [] if cost.speed == "same" or cost.effort == "hardware" else [word(f"speed_{cost.speed}", lang)]
     parts += [word(f"effort_{cost.effort}", lang)] if cost.effort in ("code", "hardware") else []
     if cost.host_memory is not None and cost.host_memory.bytes > 0:
         parts.append(word("costs_host", lang, size=amount(cost.host_memory, lang)))
@@ -202,6 +213,16 @@ def edit(change: Edit, lang: Lang) -> str:
     return word("changes", lang, key=setting(change.key, "").rstrip(), frm=change.frm, to=change.to)
 
 
+def further_edits(edits: Sequence[Edit], shown: int, lang: Lang) -> str:
+    """The keys that a remedy changes beside the first `shown` edits; empty where there are none."""
+    hidden = edits[shown:]
+    named = {change.key for change in edits[:shown]}
+    keys = list(dict.fromkeys(change.key for change in hidden if change.key not in named))
+    if keys:
+        return word("more_edits", lang, keys=word("next_name", lang).join(keys))
+    return word("more_places", lang, count=len(hidden)) if hidden else ""
+
+
 def is_patchable(diagnosis: Diagnosis) -> bool:
     """Whether the plan changes a file that was given; a command or config that only a log or a page shows is no file."""
     plan = diagnosis.outcome.plan
@@ -261,13 +282,17 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     if any(fact.name == "report.helped" and fact.origin == "given" and fact.value in tried_first(diagnosis) for fact in diagnosis.facts):
         return word("open_noted", lang)
     known = {fact.name for fact in diagnosis.facts if fact.value is not None}
-    if not known.intersection(("hardware.gpu", "hardware.capacity")):
+    unknown = [] if ledger is None else [name for name in memory_rows.unknown_facts(ledger) if name not in known]
+    lacks_model = "model.shape" in unknown if ledger is not None else not known.intersection(KNOWN_BY)
+    lacks_card = not known.intersection(("hardware.gpu", "hardware.capacity"))
+    question = next(iter(diagnosis.outcome.questions), None)  # of several things that are missing the one that is asked for is named
+    if lacks_model and (not lacks_card or (question is not None and question.set.startswith("--model"))):
+        return word("open_model", lang) if ledger is None else word("open_fact", lang, what=meaning("model.shape", lang))
+    if lacks_card:
         return word("open_card", lang)
-    if ledger is None and not known.intersection(("model.shape", "model.total_params", "model.likely_params")):
-        return word("open_model", lang)
     # an engine whose weights are stored in an unknown way is not estimated, though its model may be known
-    if ledger is not None and (unknown := [name for name in memory_rows.unknown_facts(ledger) if name not in known]):
-        return word("open_fact", lang, what=meaning(unknown[0], lang))
+    if unknown:
+        return word("open_fact", lang, what=meaning(question.fact if question and question.fact in unknown else unknown[0], lang))
     if memory_rows.estimate_deviation(diagnosis) in ("below", "above"):
         return word("open_estimate", lang)
     return word("open_fit" if any(remedy.saves is not None for remedy in diagnosis.outcome.remedies) else "open_saving", lang)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from diagnose import families
-from diagnose.budget.model.ledger import Ledger, Moment
+from diagnose.budget.model.ledger import Ledger, Moment, Term
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.model.event import Event
-from diagnose.phrases import Lang
+from diagnose.phrases import Lang, phrase
 from diagnose.records import NamedTuple
 from diagnose.render.parts import failure_text, memory_rows, words
 from diagnose.render.parts.words import word
@@ -48,34 +49,42 @@ PART_OF = {
 #: Buffers that live for one update only: no optimizer states, whatever the ledger counts them under.
 PASSING = "step_"
 
+#: Gradients of the backward pass, and those that a step on the host holds beside them.
+GRADIENTS_TWICE = frozenset(("host_gradients", "host_gradients_fp32"))
+
 #: Parts that neither the rows nor the progress of a step change.
 STEADY = ("weights", "optimizer")
+
+#: Parts that no batch changes, though the progress of a step may.
+BATCHLESS = (*STEADY, "gradients")
 
 #: Parts below this share of the card are left out: a whole cell would overstate them.
 MIN_SHARE = 0.0005
 
 
 class Part(NamedTuple):
-    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name."""
+    """A segment of the bar, in bytes; `estimated` if the ledger and not the log gives it, `called` an individual name, `groups` those of
+    the ledger that make a large segment of others."""
 
     kind: str
     bytes: int
     estimated: bool = False
     called: str = ""
+    groups: tuple[str, ...] = ()
 
     def name(self, lang: Lang) -> str:
-        return word(f"bar_{self.called or self.kind}", lang)
+        names = [phrase(f"plan.group_{group}").to(lang) for group in self.groups]
+        return word("and", lang).join(names) if names else word(f"bar_{self.called or self.kind}", lang)
 
 
 @dataclass(slots=True)
 class Card:
-    """The bar. `edge`: capacity of the card (or host) in bytes, 0 if unknown; segments beyond it do not fit. `title`: name of the
-    moment; `need`: the estimated need if the capacity is unknown."""
+    """The bar. `edge`: capacity of the card (or host) in bytes, 0 if unknown; segments beyond it do not fit. `title`: whose memory at
+    which moment, with the capacity said of the card, so that it is not read as the need."""
 
     title: str
     parts: tuple[Part, ...]
     edge: int
-    need: Size | None = None
 
     @property
     def total(self) -> int:
@@ -146,7 +155,8 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
         raise ValueError("a message that does not say what is allocated")
     sizes = {fact.name: fact.value for fact in diagnosis.facts if isinstance(fact.value, Size)}
     allocated = event.allocated.bytes - (sizes["log.asleep"].bytes if "log.asleep" in sizes else 0)
-    inside = split_allocated(now, allocated) if now is not None and memory_rows.estimate_deviation(diagnosis) != "above" else []
+    deviation = memory_rows.estimate_deviation(diagnosis)
+    inside = split_allocated(now, allocated, capacity, is_short=deviation == "below") if now is not None and deviation != "above" else []
     parts = inside or snapshot_parts(diagnosis, allocated) or [Part("allocated", allocated)]
     idle = sizes.get("log.reserved_unallocated", event.reserved_unallocated)  # older releases print what is reserved in total
     unused = idle.bytes if idle else 0
@@ -156,11 +166,18 @@ def printed_card(diagnosis: Diagnosis, event: Event, capacity: int, now: Moment 
     others = foreign.bytes if foreign is not None else 0
     own = sizes.get("log.not_torch")
     outside = own.bytes if own is not None else max(capacity - allocated - unused - free - engine - others, 0)
-    parts += [Part("engine", engine), Part("unused", unused), outside_part(outside), Part("foreign", others), Part("free", free)]
+    parts += [
+        Part("engine", engine),
+        Part("unused", unused),
+        outside_part(outside, own is not None or event.free is not None),
+        Part("foreign", others),
+        Part("free", free),
+    ]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes, called="refused" if event.requested.high <= free else ""))
     moment = words.moment(now.name, lang) if now is not None and inside else ""
-    title = word("bar_card_at", lang, moment=moment) if moment else word("bar_card", lang)
+    size = words.gib(capacity)
+    title = word("bar_card_at", lang, moment=moment, size=size) if moment else word("bar_card", lang, size=size)
     return Card(title, visible_parts(parts, capacity), capacity)
 
 
@@ -183,9 +200,10 @@ def snapshot_parts(diagnosis: Diagnosis, allocated: int) -> list[Part]:
 CONTEXT = 1536 * 2**20
 
 
-def outside_part(size: int) -> Part:
-    """What this process has outside torch's allocator; a context is only called so while it has the size of one."""
-    return Part("outside", size, called="beside_torch" if size > CONTEXT else "")
+def outside_part(size: int, is_told: bool) -> Part:
+    """What this process has outside torch's allocator, called driver and libraries while it has their size; a rest that may be free, too,
+    where the message does not tell what is."""
+    return Part("outside", size, called="" if size <= CONTEXT else "beside_torch" if is_told else "not_told")
 
 
 def metal_card(event: Event, limit: int, lang: Lang) -> Card:
@@ -194,23 +212,33 @@ def metal_card(event: Event, limit: int, lang: Lang) -> Card:
     parts = [Part("allocated", torch), Part("outside", others, called="metal_others"), Part("free", max(limit - torch - others, 0))]
     if event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
-    return Card(word("bar_metal", lang), visible_parts(parts, limit), limit)
+    return Card(word("bar_metal", lang, size=words.gib(limit)), visible_parts(parts, limit), limit)
 
 
-def split_allocated(moment: Moment, allocated: int) -> list[Part]:
+def split_allocated(moment: Moment, allocated: int, capacity: int, is_short: bool = False) -> list[Part]:
     """Memory that torch allocated, by groups of the ledger, with an unexplained rest. Empty if weights and optimizer states alone exceed
-    it."""
+    it. Of an estimate that explains too little (`is_short`) only what no batch changes: a small figure would deny what filled the card."""
     sums = bytes_by_part(moment)
+    if is_short:
+        kept = [Part(kind, sums[kind], True) for kind in SIGNS if kind in BATCHLESS and sums.get(kind)]
+        rest = allocated - sum(part.bytes for part in kept)
+        return [*kept, Part("allocated", rest, called="allocated_else")] if kept and rest > 0 else []
     estimate = sum(sums.values())
     if not estimate:
         return []
     if estimate > allocated:  # by rows shorter than the limit, or its own inaccuracy: the caller has looked
-        steady = sum(sums.get(kind, 0) for kind in STEADY)
-        if steady > allocated:
+        parts = next((kinds for kinds in (BATCHLESS, STEADY) if sum(sums.get(kind, 0) for kind in kinds) <= allocated), None)
+        if parts is None:
             return []
-        sums = {kind: count if kind in STEADY else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
+        steady = sum(sums.get(kind, 0) for kind in parts)
+        sums = {kind: count if kind in parts else count * (allocated - steady) // (estimate - steady) for kind, count in sums.items()}
     sums["unexplained"] = allocated - sum(sums.values())
-    return [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    return estimated_parts(sums, other_groups(moment, capacity))
+
+
+def estimated_parts(sums: Mapping[str, int], groups: tuple[str, ...] = ()) -> list[Part]:
+    """The segments in the order of the bar; `groups`: what makes most of the others."""
+    return [Part(kind, sums[kind], True, groups=groups if kind == "other" else ()) for kind in SIGNS if kind in sums]
 
 
 def engine_share(diagnosis: Diagnosis) -> float | None:
@@ -228,19 +256,15 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
     sums = bytes_by_part(moment)
     if event is not None and event.phase == "kv_cache" and families.of(event.family).engine:
         sums.pop("cache", None)
-    parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    parts = estimated_parts(sums, other_groups(moment, ledger.capacity.bytes if ledger.capacity else moment.total.bytes))
     need = moment.total
     if moment.name == ledger.failing and event is not None and event.requested is not None:
         parts.append(Part("request", event.requested.bytes))
         need += event.requested
     if ledger.capacity is None:
-        total = sum(part.bytes for part in parts)
-        return Card(
-            word("bar_needs_at" if ledger.complete else "bar_needs_least_at", lang, moment=words.moment(moment.name, lang)),
-            visible_parts(parts, total),
-            0,
-            need,
-        )
+        key = "bar_needs_at" if ledger.complete else "bar_needs_least_at"
+        title = word(key, lang, moment=words.moment(moment.name, lang), size=words.amount(need, lang))
+        return Card(title, visible_parts(parts, sum(part.bytes for part in parts)), 0)
     capacity = ledger.capacity.bytes
     usable = ledger.usable.bytes if ledger.usable else capacity
     outside = max(capacity - usable, 0)
@@ -255,7 +279,8 @@ def estimated_card(ledger: Ledger, moment: Moment, event: Event | None, lang: La
             Part("free", free, event is None),
         ]
     failed = "bar_estimate_at" if ledger.failing else "bar_estimated_peak"
-    title = word(failed if event is not None else "bar_fullest", lang, moment=words.moment(moment.name, lang))
+    key = failed if event is not None else "bar_fullest"
+    title = word(key, lang, moment=words.moment(moment.name, lang), size=words.gib(capacity))
     return Card(title, visible_parts(parts, capacity), capacity)
 
 
@@ -266,17 +291,40 @@ def host_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
         return None
     ram = max((ledger.host.ram.bytes for ledger in diagnosis.ledgers if ledger.host.ram is not None), default=0)
     sums = bytes_by_part(moment)
-    parts = [Part(kind, sums[kind], True) for kind in SIGNS if kind in sums]
+    is_twice = {term.key for term in moment.terms} >= GRADIENTS_TWICE
+    named = {"gradients": "gradients_twice"} if is_twice else {}
+    parts = [Part(kind, sums[kind], True, named.get(kind, "")) for kind in SIGNS if kind in sums]
     if ram > moment.total.bytes:
         parts.append(Part("free", ram - moment.total.bytes, True, "host_rest"))
-    return Card(word("memory_host", lang), visible_parts(parts, ram or moment.total.bytes), ram)
+    title = word("bar_host_of" if ram else "bar_host", lang, size=words.gib(ram or moment.total.bytes))
+    return Card(title, visible_parts(parts, ram or moment.total.bytes), ram)
+
+
+def other_groups(moment: Moment, capacity: int) -> tuple[str, ...]:
+    """The one or two groups that make most of what is none of the named parts, where that is much of the card: `other` would leave it
+    unsaid."""
+    sums: dict[str, int] = {}
+    for term in moment.terms:
+        if part_of(term) == "other":
+            group = "update" if term.key.startswith(PASSING) else term.group
+            sums[group] = sums.get(group, 0) + max(term.size.bytes, 0)
+    whole, largest = sum(sums.values()), sorted(sums, key=lambda group: -sums[group])[:2]
+    if whole <= MUCH * capacity:
+        return ()
+    named = next((largest[:count] for count in (1, 2) if sum(sums[group] for group in largest[:count]) > MOST * whole), [])
+    return tuple(named)
+
+
+def part_of(term: Term) -> str:
+    """The part of the bar that a term belongs to."""
+    return "other" if term.key.startswith(PASSING) else PART_OF.get(term.group, "other")
 
 
 def bytes_by_part(moment: Moment) -> dict[str, int]:
     """The bytes of a moment by group."""
     sums: dict[str, int] = {}
     for term in moment.terms:
-        kind = "other" if term.key.startswith(PASSING) else PART_OF.get(term.group, "other")
+        kind = part_of(term)
         sums[kind] = sums.get(kind, 0) + max(term.size.bytes, 0)
     return sums
 
@@ -287,12 +335,15 @@ def visible_parts(parts: list[Part], capacity: int) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.bytes >= smallest or (part.kind == "request" and part.bytes > 0))
 
 
+#: What is more than MUCH of the card is not left as `other` where one or two groups make MOST of it.
+MUCH, MOST = 0.2, 0.8
+
 #: The part of the bar that a cause speaks of.
 PART_OF_CAUSE = {"weights": "weights", "gradients": "gradients", "optimizer_states": "optimizer", "activations": "activations",
                  "logits": "logits", "kv_cache": "cache"}  # fmt: skip
 
 
-#: A request that is more than this share of its part is counted with it; a part that is less of the card is not worth a word.
+#: A request that is more than this share of its part is named with it; a part that is less of the card is not worth a word.
 LARGE = 0.1
 
 
@@ -302,25 +353,41 @@ def drawn_request(memory: Card) -> int:
 
 
 def figures_of_causes(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_text.Figure]:
-    """What each cause accounts for as the bar draws it; causes that have no part of the bar are left out."""
-    if failure_text.on_host(diagnosis):
-        held = diagnosis.root.process_in_use if diagnosis.root is not None else None
-        sizes = {cause.cause: cause.accounts_for for cause in diagnosis.judgement.causes if cause.accounts_for is not None}
-        said = held.bytes if held is not None else 0  # by the headline
-        return {cause: (None, None) for cause, size in sizes.items() if abs(size.bytes - said) <= 0.01 * said}
-    if (memory := build_card(diagnosis, lang)) is None:
+    """What is said of each cause's size: nothing where the headline has said it, else what the bar draws. Causes of which both say nothing
+    are left out."""
+    return said_by_headline(diagnosis) | drawn_figures(diagnosis, lang)
+
+
+def said_by_headline(diagnosis: Diagnosis) -> dict[str, failure_text.Figure]:
+    """Causes whose size is that of the refused request or of the process that was killed."""
+    event = diagnosis.root
+    said = [size.bytes for size in (event.requested, event.process_in_use) if size is not None] if event is not None else []
+    sizes = {cause.cause: cause.accounts_for for cause in diagnosis.judgement.causes if cause.accounts_for is not None}
+    alike = (cause for cause, size in sizes.items() if any(abs(size.bytes - each) <= 0.01 * each for each in said))
+    return dict.fromkeys(alike, failure_text.Figure())
+
+
+def drawn_figures(diagnosis: Diagnosis, lang: Lang) -> dict[str, failure_text.Figure]:
+    """Each cause with the size of its part of the bar, and the refused request beside it; empty sizes where the estimate falls short."""
+    memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
+    if memory is None:
         return {}
+    now = memory_rows.main_moment(memory_rows.main_ledger(diagnosis))
+    if now is not None and memory_rows.estimate_deviation(diagnosis) == "below":  # how much of the rest belongs to it is not known
+        counted = bytes_by_part(now)
+        return {cause: failure_text.Figure() for cause, kind in PART_OF_CAUSE.items() if kind in counted}
     drawn = {part.kind: part.bytes for part in memory.parts if part.estimated}
-    if memory_rows.estimate_deviation(diagnosis) == "below":  # how much of the rest belongs to it is not known
-        return {cause: (None, None) for cause, kind in PART_OF_CAUSE.items() if kind in drawn}
-    refused, named = drawn_request(memory), diagnosis.attributions[0] if diagnosis.attributions else None
-    if named is not None and (kind := PART_OF.get(named.group)) in drawn and refused > LARGE * drawn[kind]:
-        drawn[kind] += refused  # a request of that kind is most of it
-    return {
-        cause: (Size.exactly(drawn[kind]), drawn[kind] / memory.edge if memory.edge else None)
-        for cause, kind in PART_OF_CAUSE.items()
-        if kind in drawn
-    }
+    named = diagnosis.attributions[0] if diagnosis.attributions else None
+    of_request = PART_OF.get(named.group) if named is not None else None
+    figures = {}
+    for cause, kind in PART_OF_CAUSE.items():
+        if kind not in drawn:
+            continue
+        refused = drawn_request(memory) if kind == of_request else 0
+        refused = refused if refused > LARGE * drawn[kind] else 0
+        share = (drawn[kind] + refused) / memory.edge if memory.edge else None
+        figures[cause] = failure_text.Figure(Size.exactly(drawn[kind]), share, Size.exactly(refused) if refused else None)
+    return figures
 
 
 #: What is no part of a job.
@@ -330,19 +397,13 @@ NOT_OF_A_JOB = ("allocated", "unexplained", "unused", "outside", "free", "reques
 def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
     """The sentence for the largest part of a card that the estimate knows; empty where that is little."""
     memory = None if failure_text.on_host(diagnosis) else build_card(diagnosis, lang)
-    parts = [part for part in memory.parts if part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
+    parts = [part for part in memory.parts if part.groups or part.kind not in NOT_OF_A_JOB] if memory is not None and memory.edge else []
     if memory is None or not parts:
         return ""
     largest = max(parts, key=lambda part: part.bytes)
     if largest.bytes < LARGE * memory.edge:
         return ""
     return word("largest_known", lang, what=largest.name(lang), much=words.gib(largest.bytes), card=words.gib(memory.edge))
-
-
-def heading(bar: Card, lang: Lang) -> str:
-    """The title of the bar, with the capacity."""
-    size = words.amount(bar.need, lang) if bar.need is not None else words.gib(bar.edge or bar.total)
-    return word("bar_heading", lang, title=bar.title, size=size)
 
 
 def figure(part: Part) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
-from diagnose import families, vocabulary
+from diagnose import families, rule_files, vocabulary
+from diagnose.decide.known_bad_releases import library_of
 from diagnose.decide.verdict import Verdict as Ruling
 from diagnose.diagnosis import Diagnosis
-from diagnose.facts import Notice
+from diagnose.facts import Notice, declared
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Lang, Text, phrase
 from diagnose.plan.pricing import fit
+from diagnose.records import NamedTuple
 from diagnose.render.parts.words import amount, bracketed, colon, comma, phase, places, semicolon, sentence, word
 from diagnose.units import Size
 
@@ -22,18 +23,35 @@ RUN_NOTICES = ("attempts", "started_again", "older_runs", "noted")
 #: configuration that the log contradicts.
 LEADING_NOTICES = ("config.cut_off", "config.joined_words", "config.disagreement", "config.conflict")
 
-#: A size with its share of the card, each None where it is not known.
-Figure: TypeAlias = "tuple[Size | None, float | None]"
 #: A range that is wider says nothing.
 WIDE = 1.5
 #: A figure in a sentence.
 FIGURE = re.compile(r"\d[\d.]* (?:[KMGT]i?B|bytes)")
+
+#: A share from here on is said as a multiple.
+MANIFOLD = 2.0
 
 #: Causes in the line that names them.
 CAUSES = 2
 
 #: Bytes below which memory without a known owner is not mentioned.
 NEGLIGIBLE = 2**28
+
+
+class Figure(NamedTuple):
+    """What a cause accounts for: the size that the bar draws, the refused request of the same kind, and the share of the card of both;
+    each None where it is not known."""
+
+    size: Size | None = None
+    share: float | None = None
+    refused: Size | None = None
+
+    def text(self, lang: Lang) -> str:
+        """The size, and that of the refused request said beside it, so that the size is the one that the bar shows."""
+        if self.size is None:
+            return ""
+        text = amount(self.size, lang)
+        return text if self.refused is None else word("and_refused", lang, size=text, refused=amount(self.refused, lang))
 
 
 def certainty(cause: Ruling, lang: Lang) -> str:
@@ -45,25 +63,28 @@ def certainty(cause: Ruling, lang: Lang) -> str:
 
 def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> str:
     """The bytes that a cause accounts for and their share of the card; empty if unknown."""
-    size, share = figure_of(cause, figures)
-    if size is None:
+    figure = figure_of(cause, figures)
+    if not (text := figure.text(lang)):
         return ""
-    text = amount(size, lang)
-    return word("accounts_for", lang, size=text) if share is None else word("accounts_for_share", lang, size=text, share=f"{share:.0%}")
+    if figure.share is None:
+        return word("accounts_for", lang, size=text)
+    key = "accounts_for_share" if figure.refused is None else "accounts_for_share_together"
+    return word(key, lang, size=text, share=part_of_card(figure.share, lang))
 
 
 def figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
     """What a cause accounts for, with its share of the card: the figure of the bar where the bar has that part, so that one quantity
     has one figure. Of the estimate nothing is said that spans more than WIDE times its least, or that the explanation says otherwise."""
-    size = cause.accounts_for
+    size, said = cause.accounts_for, FIGURE.findall(cause.explanation.en)
     if size is not None and (drawn := figures.get(cause.cause)) is not None:
-        return drawn
+        whole = drawn.size if drawn.size is None or drawn.refused is None else drawn.size + drawn.refused
+        alike = [amount(each) for each in (drawn.size, whole) if each is not None]
+        return Figure() if amount(size) in said and amount(size) not in alike else drawn
     if size is None or size.high > WIDE * max(size.low, 1):
-        return None, None
-    said = FIGURE.findall(cause.explanation.en)
+        return Figure()
     if said and amount(size) not in said:  # two figures for what is told as one
-        return None, None
-    return size if size.text else Size.exactly(size.bytes), cause.share
+        return Figure()
+    return Figure(size if size.text else Size.exactly(size.bytes), cause.share)
 
 
 def brief_causes(
@@ -74,15 +95,21 @@ def brief_causes(
     for cause, place in zip(causes, cited, strict=True):
         if cause.cause == "unknown":
             continue
-        counted, of_card = figure_of(cause, figures)
-        figures_text = "" if counted is None or not size else amount(counted, lang)
-        if figures_text and share and of_card is not None:
-            part = f"{of_card:.0%}"
-            figures_text += comma(lang) + (part if card_named else word("of_the_card", lang, share=part))
+        figure = figure_of(cause, figures)
+        figures_text = figure.text(lang) if size else ""
+        if figures_text and share and figure.share is not None:
+            together = figure.refused is not None
+            key = "of_the_card_together" if together else "" if card_named and figure.share < MANIFOLD else "of_the_card"
+            figures_text += comma(lang) + (word(key, lang, share=part_of_card(figure.share, lang)) if key else f"{figure.share:.0%}")
             card_named = True
         notes = comma(lang).join(filter(None, [certainty(cause, lang), figures_text, place]))
-        texts.append(name_of_cause(cause.cause, lang) + bracketed(notes, lang))
+        texts.append(name_with_owner(cause, lang) + bracketed(notes, lang))
     return semicolon(lang).join(texts)
+
+
+def part_of_card(share: float, lang: Lang) -> str:
+    """A share as a percentage, or as a multiple where it is several times the whole."""
+    return word("times", lang, times=f"{share:.0f}") if share >= MANIFOLD else f"{share:.0%}"
 
 
 def why_line(diagnosis: Diagnosis, figures: Mapping[str, Figure], lang: Lang) -> str:
@@ -103,6 +130,15 @@ def assumption(diagnosis: Diagnosis, lang: Lang) -> str:
 
 def assumption_line(assumes: Text, lang: Lang) -> str:
     return word("assumes", lang, what=assumes.to(lang).rstrip(".。"))
+
+
+def name_with_owner(cause: Ruling, lang: Lang) -> str:
+    """The display name of a cause; of a bug in a release that is known, with the name of its library."""
+    library = library_of(rule_files.table("versions"), cause.rule) if cause.cause == vocabulary.bad_release() else ""
+    if not library:
+        return name_of_cause(cause.cause, lang)
+    version = declared(f"version.{library}")
+    return word("bug_in", lang, library=(version.package if version is not None else "") or library)
 
 
 def name_of_cause(cause: str, lang: Lang) -> str:

@@ -74,8 +74,11 @@ def balance(ledger: Ledger, now: Moment, lang: Lang) -> str:
 
 def deviation_text(diagnosis: Diagnosis, lang: Lang) -> str:
     """The caveat for an estimate that deviates from the log; empty if they agree."""
-    off = estimate_deviation(diagnosis)
-    return word(f"ledger_{off}", lang) if off else ""
+    off, ledger = estimate_deviation(diagnosis), main_ledger(diagnosis)
+    now = main_moment(ledger)
+    if off == "below" and ledger is not None and now is not None and ledger.observed is not None:
+        return word("ledger_below", lang, size=words.amount(now.total, lang), allocated=words.amount(ledger.observed, lang))
+    return word(f"ledger_{off}", lang) if off in ("above", "at_limit", "lacks") else ""
 
 
 def estimate_deviation(diagnosis: Diagnosis) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from diagnose.budget.model.ledger import Ledger, Moment
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.outlook.turned_knobs import Cell, State, Turned
+from diagnose.plan.pricing.fit import MARGIN
 from diagnose.records import NamedTuple
 from diagnose.render.parts import card_bar, words
 from diagnose.render.parts.words import word
@@ -54,8 +55,8 @@ def verdict(state: State, lang: Lang) -> str:
         return say("fits_unknown", lang)
     spare = state.room.bytes - state.need.bytes
     if state.fits in ("yes", "likely") and spare < 0:
-        return say("fits_unlikely", lang)
-    return say(f"fits_{state.fits}", lang, room=words.gib(abs(spare)), over=words.gib(abs(spare)))
+        return say("fits_unlikely", lang, share=f"{MARGIN:.0%}")
+    return say(f"fits_{state.fits}", lang, room=words.gib(abs(spare)), over=words.gib(abs(spare)), share=f"{MARGIN:.0%}")
 
 
 def need(state: State, lang: Lang) -> str:

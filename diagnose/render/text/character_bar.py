@@ -5,7 +5,7 @@ from __future__ import annotations
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang
 from diagnose.render.parts import card_bar
-from diagnose.render.parts.wrapping import Page, cells
+from diagnose.render.parts.wrapping import Page, cells, wrap
 
 #: Black or white on a colour of its own: legible whatever the terminal's background.
 PAINT = {
@@ -32,7 +32,7 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     memory = card_bar.build_card(diagnosis, lang)
     if memory is None:
         return
-    page.heading(card_bar.heading(memory, lang))
+    page.heading(memory.title)
     page.row("  " + line(memory, page.width - 4, page.colour))
     for row in legend(memory, page.width - 2, lang):
         page.row("  " + row)
@@ -65,4 +65,4 @@ def legend(memory: card_bar.Card, width: int, lang: Lang) -> list[str]:
             used = 0
         lines[-1] += f"  {text}" if used else text
         used += cells(text) + (2 if used else 0)
-    return lines
+    return [row for each in lines for row in ([each] if cells(each) <= width else wrap(each, width, "", "  "))]  # one wide name

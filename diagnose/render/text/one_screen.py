@@ -208,13 +208,13 @@ def remedies(screen: Screen) -> None:
 
 
 def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
-    """The first edits of a remedy, the number of further ones, and its command."""
+    """The first edits of a remedy, the keys of further ones, and its command."""
     page, lang = screen.page, screen.lang
     visible = remedy.edits[: 1 if "second edits" in screen.omitted else EDITS]
     full_text.edits(page, screen.diagnosis, visible[:-1], (), lang, indent)
     for change in visible[-1:]:
-        hidden = len(remedy.edits) - len(visible)
-        ending = words.bracketed(word("more_edits", lang, count=hidden), lang) if hidden else ""
+        further = advice_text.further_edits(remedy.edits, len(visible), lang)
+        ending = words.bracketed(further, lang) if further else ""
         page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{ending}", indent, indent + "  ", "edit")
     full_text.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
     page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
