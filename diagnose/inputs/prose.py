@@ -133,7 +133,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         event = event or failure
         reading = _with_phase(reading, sentences)
         if failure is not None or is_page(log):
-            facts += [Fact("report.page", True, "said", Witness(log.input.name, 1)), *facts_in(sentences, log.input.name)]
+            facts += facts_in(sentences, log.input.name)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(fact._replace(origin="said") if fact.origin == "log" else fact for fact in own), *facts]

@@ -52,8 +52,8 @@ def is_irrelevant(fact: str, job: Job) -> bool:
 
 
 def asked_first(job: Job) -> dict[str, tuple[str, ...]]:
-    """Of a report written by a person, the remedies tried before it was, with their knobs, of which it does not tell the value."""
-    if job.book.switch("report.page") is not True:
+    """The remedies that whoever writes of a failure without its message has tried, with their knobs, of which nothing tells the value."""
+    if job.book.switch("log.proved") is not False:
         return {}
     words = vocabulary.having("asked_first") - {str(fact.value) for fact in job.book.all("report.tried")}
     knobs = {word: vocabulary.knobs_of(word) for word in sorted(words)}

@@ -249,6 +249,7 @@ def question(screen: Screen) -> None:
         return
     asked, why = sentences.asked(first.fact).to(lang), first.why.to(lang)
     if "why ask" in screen.omitted or why == asked:  # a question that says all stands in one line with its answer
+        asked = why if cells(f"{title}{why}") <= page.width else asked
         gap = "" if lang == "zh" else " "
         if cells(f"{title}{asked}{gap}{first.set}") <= page.width:
             page.say(f"{title}{asked}{gap}{first.set}")
