@@ -1001,18 +1001,15 @@ def _without_refuted(facts: Iterable[Fact], reading: Reading) -> tuple[list[Fact
             ),
             None,
         )
-        if (
-            fact.name == "hardware.gpu"
-            and capacity is not None
-            and isinstance(capacity.value, Size)
-            and not _prints(fact.value, capacity.value)
-        ):
-            refuting = capacity
+        if fact.name == "hardware.gpu" and capacity is not None and isinstance(capacity.value, Size):
             sizes = (size for card in catalogue.cards_named(str(fact.value)) for size in card.capacities)
             least = min(sizes, key=lambda size: size.low, default=capacity.value)
-            if least.low >= OTHER_CARD * capacity.value.high and not _states(fact.witness.text, capacity.value):  # a cause rule tells it
+            is_far = least.low >= OTHER_CARD * capacity.value.high and not _states(fact.witness.text, capacity.value)
+            if is_far and not _prints(fact.value, capacity.value):  # a cause rule tells it
                 kept.append(fact._replace(name="report.card_memory", value=least))
                 continue
+            if _cards_that_print(capacity.value) and not _prints(fact.value, capacity.value):
+                refuting = capacity
         said = rules.get(fact.name, {}).get("refuted")
         if refuting is None:
             kept.append(fact)
@@ -1034,8 +1031,12 @@ def _states(text: str, capacity: Size) -> bool:
 
 def _prints(name: Value, capacity: Size) -> bool:
     """Whether a card of this name may print such a capacity: it is sold with as much memory as those that are known to."""
-    keys = {card.key for card in catalogue.cards_of_class(catalogue.cards_of_capacity(capacity))}
-    return not keys or any(card in keys for card in _cards_named(str(name)))
+    return any(card in _cards_that_print(capacity) for card in _cards_named(str(name)))
+
+
+def _cards_that_print(capacity: Size) -> set[str]:
+    """The cards that are sold with as much memory as those that are known to print it; none where no card of the catalogue does."""
+    return {card.key for card in catalogue.cards_of_class(catalogue.cards_of_capacity(capacity))}
 
 
 def contradictions(book: FactBook) -> list[Notice]:
