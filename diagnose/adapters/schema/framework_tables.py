@@ -56,6 +56,14 @@ def display_name(name: str) -> Text:
         return same(name)
 
 
+def release_name(program: str) -> Text:
+    """What has releases: a program, or the library that the programs of this name come with."""
+    try:
+        return phrase(f"adapters.package_{program}")
+    except KeyError:
+        return display_name(program)
+
+
 def signs(name: str) -> Mapping[str, Any]:
     """The `detect` entry of a framework, available without building its table."""
     return _index()[name]["detect"]  # type: ignore[no-any-return]

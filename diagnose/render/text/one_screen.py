@@ -215,7 +215,7 @@ def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
     for change in visible[-1:]:
         hidden = len(remedy.edits) - len(visible)
         ending = words.bracketed(word("more_edits", lang, count=hidden), lang) if hidden else ""
-        page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{ending}", indent, indent + "  ", "edit")
+        page.say(f"{advice_text.placed_edit(change, screen.diagnosis, lang)}{ending}", indent, indent + "  ", "edit")
     full_text.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
     page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
 
