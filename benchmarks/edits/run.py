@@ -134,7 +134,9 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
             yield Patch(job, framework, what, edits, (f"rejected: {error}",))
             continue
         asked = [one for file, after in texts.items() for one in _questions(diagnosis, file, after, edits)]
-        yield Patch(job, framework, what, edits, tuple(asked or not_given(framework, edits, FactBook(diagnosis.facts))))
+        asked = asked or [*not_given(framework, edits, FactBook(diagnosis.facts))]
+        since = tuple((edit.since.program, edit.since.release) for edit in edits if edit.since)
+        yield Patch(job, framework, what, edits, tuple(one if isinstance(one, str) else one._replace(since=since) for one in asked))
 
 
 def not_given(framework: str, edits: Sequence[Edit], book: FactBook) -> Iterator[Question | str]:
@@ -298,7 +300,8 @@ parser cannot be imported, and the options that its sources declare judge instea
 
 COLUMNS = """A patch is a remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and
 takes the file as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser
-makes the same of both), *older*: an older release that takes the file refuses the patch. Where no release takes the file, a key that is
+makes the same of both), *older*: an older release that takes the file refuses the patch, which does not say from which release on it
+holds. Where no release takes the file, a key that is
 refused and that the patch does not touch (a slip, a key of a fork) is left out before and after. A patch of a file that was not given is
 judged alone. *Not judged* patches are listed below with why."""
 

@@ -184,6 +184,7 @@ def table(name: str) -> Table:
         shape=raw.get("shape", base.shape if base else {}),
         environment=raw.get("environment", base.environment if base else "shell"),
         variables=raw.get("variables", base.variables if base else False),
+        abbreviates=raw.get("abbreviates", base.abbreviates if base else False),
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
         json_blocks=frozenset(raw.get("json_blocks", base.json_blocks if base else ())),
         role=raw.get("role", ""),

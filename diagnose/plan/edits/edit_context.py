@@ -46,8 +46,12 @@ class EditContext(NamedTuple):
         covers = key.releases.covers(self._bringing(document, key))
         if covers is False or key.struct:
             return covers
-        declares = self.declares(document, key)
-        return declares if declares is not None else covers
+        use = self._use(document)
+        declares = declared_keys.declares(document.framework, key, use)
+        if declares is not None:
+            return declares
+        is_undated = covers and key.releases.low is None  # its table says nothing of its first release, and a record does
+        return None if is_undated and declared_keys.beginning(document.framework, key, use) is not None else covers
 
     def _bringing(self, document: Document, key: Key) -> ReleaseSpan:
         """The releases that may be in use of what brings the key: the document's framework, one that it extends, or another library."""
