@@ -112,7 +112,8 @@ def alone(columns: Sequence[Column], edits: Mapping[str, tuple[str | None, str |
             block[name] = yaml.safe_load(str(value))
         pairs = ([key, *([value] if value else [])] if key[:1] == "-" else [f"{key}={value}"] for key, value in given.items())
         requests.append({"argv": [word for pair in pairs for word in pair]} if is_command else {"config": config})
-    return Question(tuple(columns), *(json.dumps(one) for one in requests))
+    before, after = map(json.dumps, requests)
+    return Question(tuple(columns), before, after)
 
 
 Request = dict[str, Any] | None
@@ -461,8 +462,8 @@ def verdict(one: Question, said: Answers) -> Verdict:
             if not after["error"] and not before["error"].startswith(UNJUDGED):
                 return Verdict("accepted", "mends what is refused", column)
             continue
-        if result.column and one.disclaims(column):
-            continue
+        if one.disclaims(column):
+            return result if result.column else Verdict("not judged", "no release that takes the file is as new as the edit says")
         own = [name for name in before["values"] if name.startswith("unknown ")]
         unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in own]
         if after["error"] and own:
