@@ -30,6 +30,8 @@ from edits.launched import options
 from edits.packages import FOLDER, listed, tree
 
 from diagnose.adapters.formats.settings import Document
+from diagnose.adapters.schema import framework_tables
+from diagnose.units import Version
 
 #: Parsers that run at a time.
 WORKERS = os.cpu_count() or 2
@@ -48,11 +50,26 @@ class Column:
 
 
 class Question(NamedTuple):
-    """What one part of a file says before and after an edit: JSON of a request without its entry point."""
+    """What one part of a file says before and after an edit: JSON of a request without its entry point. `since`: the programs' first
+    releases that the edits name; older ones may refuse them."""
 
     columns: tuple[Column, ...]
     before: str
     after: str
+    since: tuple[tuple[str, str], ...] = ()
+
+    def disclaims(self, column: Column) -> bool:
+        """Whether the edits name a release that is newer than what stands in a column."""
+        return any((used := _release(column, program)) is not None and used < Version(first) for program, first in self.since)
+
+
+def _release(column: Column, program: str) -> Version | None:
+    """The release of a program in a column: the framework's own, or of a package beside it."""
+    if framework_tables.table(column.framework).version == f"version.{program}":
+        return Version(column.release)
+    spec = listed()[column.framework]
+    beside = {**spec.get("beside", {}), **spec.get("with", {})}
+    return Version(str(beside[program][list(map(str, spec["releases"])).index(column.release)])) if program in beside else None
 
 
 def question(document: Document, columns: Sequence[Column], after: str, beside: Mapping[str, str]) -> Question | str:
@@ -95,7 +112,8 @@ def alone(columns: Sequence[Column], edits: Mapping[str, tuple[str | None, str |
             block[name] = yaml.safe_load(str(value))
         pairs = ([key, *([value] if value else [])] if key[:1] == "-" else [f"{key}={value}"] for key, value in given.items())
         requests.append({"argv": [word for pair in pairs for word in pair]} if is_command else {"config": config})
-    return Question(tuple(columns), *(json.dumps(one) for one in requests))
+    before, after = map(json.dumps, requests)
+    return Question(tuple(columns), before, after)
 
 
 Request = dict[str, Any] | None
@@ -385,7 +403,7 @@ def lenient(one: Question, said: Answers) -> Question | None:
         name = word.strip("-.").replace("-", "_")
         found = next((plain[key] for key in plain if name and (key == name or key.endswith(f".{name}"))), None)
         if found is not None:
-            return Question(newest, json.dumps(_without(before, found)), json.dumps(_without(after, found)))
+            return one._replace(columns=newest, before=json.dumps(_without(before, found)), after=json.dumps(_without(after, found)))
     return None
 
 
@@ -430,7 +448,8 @@ def _without(request: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def verdict(one: Question, said: Answers) -> Verdict:
-    """By the newest release that takes the file as it is; `older` where that accepts what an older one rejects."""
+    """By the newest release that takes the file as it is; `older` where that accepts what an older one rejects, unless the edits say from
+    which release on they hold."""
     refused = next((said[column, one.before]["error"] for column in reversed(one.columns) if (column, one.before) in said), "")
     result = Verdict("not judged", f"no release takes the file as it is: {' '.join(refused.split())[:160]}")
     for column in reversed(one.columns):
@@ -443,6 +462,8 @@ def verdict(one: Question, said: Answers) -> Verdict:
             if not after["error"] and not before["error"].startswith(UNJUDGED):
                 return Verdict("accepted", "mends what is refused", column)
             continue
+        if one.disclaims(column):
+            return result if result.column else Verdict("not judged", "no release that takes the file is as new as the edit says")
         own = [name for name in before["values"] if name.startswith("unknown ")]
         unknown = [name for name in after["values"] if name.startswith("unknown ") and name not in own]
         if after["error"] and own:

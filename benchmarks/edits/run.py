@@ -134,11 +134,15 @@ def patches(job: str, diagnosis: Diagnosis) -> Iterator[Patch]:
             yield Patch(job, framework, what, edits, (f"rejected: {error}",))
             continue
         asked = [one for file, after in texts.items() for one in _questions(diagnosis, file, after, edits)]
-        yield Patch(job, framework, what, edits, tuple(asked or not_given(framework, edits, FactBook(diagnosis.facts))))
+        asked = asked or [*not_given(framework, edits, diagnosis)]
+        since = tuple((edit.since.program, edit.since.release) for edit in edits if edit.since)
+        yield Patch(job, framework, what, edits, tuple(one if isinstance(one, str) else one._replace(since=since) for one in asked))
 
 
-def not_given(framework: str, edits: Sequence[Edit], book: FactBook) -> Iterator[Question | str]:
-    """Questions about edits of files and commands that were not given: each key is asked of the program that has it."""
+def not_given(framework: str, edits: Sequence[Edit], diagnosis: Diagnosis) -> Iterator[Question | str]:
+    """Questions about edits of files and commands that were not given: each key is asked of the program that has it, at the releases that
+    have what a log shows of the command."""
+    book = FactBook(diagnosis.facts)
     asked: dict[tuple[str, bool], list[Edit]] = defaultdict(list)
     for edit in edits:
         is_command, key = edit.target == "command line", edit.key.lstrip("-").replace("-", "_")
@@ -153,7 +157,8 @@ def not_given(framework: str, edits: Sequence[Edit], book: FactBook) -> Iterator
             continue
         table, columns = framework_tables.table(name), record.columns if (record := declared_keys.record(name)) else unrecorded(name)
         every = tuple(sorted({*columns, *unrecorded(name)}, key=lambda one: one.release))
-        span = framework_tables.possible_releases(table, book.version(table.version), ())
+        shown = (entry.key for one in diagnosis.documents if one.framework == name for entry in one.entries)
+        span = framework_tables.possible_releases(table, book.version(table.version), declared_keys.written(shown))
         entries = [declared_keys._words(str(fact.value)) for fact in book.all("train.entry")]  # noqa: SLF001
         at = declared_keys._released(declared_keys._at(every, entries), span)  # noqa: SLF001
         found = [Column(name, one.release.text, one.entry) for one in at]
@@ -298,7 +303,8 @@ parser cannot be imported, and the options that its sources declare judge instea
 
 COLUMNS = """A patch is a remedy's edits or a whole plan, each distinct one of a job counted once. The newest release that may be in use and
 takes the file as it is decides: *accepted* and effective (it parses, and to other values than before), *rejected*, *no effect* (the parser
-makes the same of both), *older*: an older release that takes the file refuses the patch. Where no release takes the file, a key that is
+makes the same of both), *older*: an older release that takes the file refuses the patch, which does not say from which release on it
+holds. Where no release takes the file, a key that is
 refused and that the patch does not touch (a slip, a key of a fork) is left out before and after. A patch of a file that was not given is
 judged alone. *Not judged* patches are listed below with why."""
 

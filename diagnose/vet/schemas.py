@@ -298,6 +298,7 @@ class Framework(Row):
     environment: str = ""
     variables: bool = False
     bare_switches: bool = False
+    abbreviates: bool = False
     json_blocks: list[str] = []
     role: Role | None = None
     launches: str = ""

@@ -22,6 +22,7 @@ from diagnose.diagnosis import Diagnosis
 from diagnose.facts import FactBook, declared
 from diagnose.parse.model.reading import Reading
 from diagnose.pipeline import explain
+from diagnose.plan.edits import knob_edits
 from diagnose.plan.patch import patching
 from diagnose.plan.remedies.remedy import Edit
 from diagnose.scan.source import Source
@@ -222,3 +223,52 @@ def test_every_form_of_a_command_in_a_page_gives_the_same_knobs(form: str) -> No
 def test_hostile_texts_are_read_quickly(text: str) -> None:
     for name in ("a.json", "Makefile", "x.py"):
         read(name, text)
+
+
+# -- options cut short
+
+CONTROLNET = "accelerate launch train_controlnet_sdxl.py --pretrained_model_name_or_path a/b --resolution 1024 --train_batch_size 4"
+
+
+@for_each(
+    "command, whole",
+    [
+        (f"{CONTROLNET} --gradient_accum 2", "--gradient_accumulation_steps"),
+        (f"{CONTROLNET} --gradient_checkpointin", "--gradient_checkpointing"),
+        ("deepspeed --module openrlhf.cli.train_sft --pretrain a/b --micro_train_batch 2 --max_len 2048", "--micro_train_batch_size"),
+        ("llamafactory-cli train --model_name_or_path a/b --stage sft --per_device_train 2", "--per_device_train_batch_size"),
+        ("vllm serve a/b --max-num-seqs 8 --gpu-mem 0.9", "--gpu-memory-utilization"),
+    ],
+)
+def test_an_option_cut_short_is_the_one_that_begins_so(command: str, whole: str) -> None:
+    """As argparse takes it, in the spelling of the command; nothing is called unknown, and the value is changed where it stands."""
+    found = settings_of(command)
+    assert whole in [entry.key for document in found.documents for entry in document.entries]
+    assert not [notice for notice in found.notices if notice.code == "config.unknown_key"]
+
+
+@for_each(
+    "command",
+    [
+        "llamafactory-cli train --model_name_or_path a/b --stage sft --per_device 2",  # training or evaluation
+        f"{CONTROLNET} --checkpoint 2",  # more than one
+        f"{CONTROLNET} --model x",  # it may be the script's own
+        "accelerate launch --mixed_prec bf16 train.py",  # allow_abbrev=False
+        "trl sft --model_name_or_path a/b --dataset_name d --per_device_train 2",  # the same
+    ],
+)
+def test_an_option_cut_short_is_left_alone_where_the_parser_refuses_it(command: str) -> None:
+    found = settings_of(command)
+    written = {word for word in command.split() if word.startswith("--")}
+    assert written >= {entry.key for document in found.documents for entry in document.entries if entry.key.startswith("--")}
+
+
+def test_the_value_of_an_option_cut_short_is_changed_where_it_stands() -> None:
+    found = settings_of(f"{CONTROLNET} --gradient_accum 2")
+    edits = knob_edits.edits(found.documents, FactBook(found.facts), {"train.gradient_accumulation": 8})
+    assert edits
+    assert patching.texts(found.documents, edits) == {"run.sh": f"{CONTROLNET} --gradient_accum 8\n"}
+
+
+def settings_of(command: str) -> Settings:
+    return config_reader.read([ConfigSource("run.sh", f"{command}\n".encode())], Reading(), FactBook())

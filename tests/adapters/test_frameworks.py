@@ -57,6 +57,7 @@ RESERVED = {
     "stock_folder",
     "shape",
     "environment",
+    "abbreviates",
     "bare_switches",
     "json_blocks",
     "traits",

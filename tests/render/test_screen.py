@@ -23,7 +23,7 @@ from diagnose.render.parts import advice_text, card_bar, failure_text, memory_ro
 from diagnose.render.parts.strings import HARMFUL
 from diagnose.render.parts.view import View
 from diagnose.render.parts.wrapping import cells
-from diagnose.render.text import character_bar, full_text, one_screen
+from diagnose.render.text import character_bar, one_screen
 
 GIB = 2**30
 LANGS: tuple[Lang, Lang] = ("en", "zh")
@@ -77,7 +77,7 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
             assert squeezed(remedy.title.to(lang)).lower() in seen.lower()  # after "or" it goes on in lower case
             assert squeezed(advice_text.saving_and_price(remedy, lang, alone=remedy not in planned)) in seen
         for remedy in planned:
-            assert all(squeezed(full_text.edit(diagnosis, change, lang)) in seen for change in remedy.edits[:1])
+            assert all(squeezed(advice_text.placed_edit(change, diagnosis, lang)) in seen for change in remedy.edits[:1])
         asked = any(squeezed(question.set) in seen for question in diagnosis.outcome.questions[:1])  # which stays before the hint does
         assert "--verbose" in screen or asked or not (diagnosis.judgement.causes or diagnosis.ledgers or diagnosis.root)
         for question in diagnosis.outcome.questions:

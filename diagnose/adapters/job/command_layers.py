@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from diagnose.adapters.formats.config_value import Leaf
+from diagnose.adapters.formats.config_value import Leaf, name_of
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Table
 from diagnose.adapters.translate.config_part import Part
@@ -19,7 +19,8 @@ def command_parts(program: StartedProgram) -> Iterator[Part]:
     """The parts of one command: the trainer's options, then the launcher's."""
     launch = program.launch
     if program.table is not None:
-        leaves = (*(leaf for flag in launch.flags for leaf in option_leaves(flag, program)), *_positional(program, program.table))
+        options = (_in_full(leaf, program.table) for flag in launch.flags for leaf in option_leaves(flag, program))
+        leaves = (*options, *_positional(program, program.table))
         own = program.table.unknown != "anything"
         yield _part(program, program.table, leaves, launch.program, launch.program_at, own)
     launcher = framework_tables.launcher_table(launch.launcher)
@@ -32,6 +33,23 @@ def command_parts(program: StartedProgram) -> Iterator[Part]:
             launch.start,
             False,
         )
+
+
+#: The fewest letters of an option cut short, where a script may have options of its own.
+FEWEST_LETTERS = 5
+
+
+def _in_full(leaf: Leaf, tab: Table) -> Leaf:
+    """An option cut short (`--gradient_accum`) by its whole name, where the program's parser allows it and one option alone begins so."""
+    name = name_of(leaf.key)
+    if not tab.abbreviates or not leaf.key.startswith("--") or name in tab.known or tab.named(name):
+        return leaf
+    found = {real for known in tab.known if (real := known.replace("-", "_")).startswith(name) and ("." in name or "." not in real)}
+    whole = found.pop() if len(found) == 1 else name
+    is_within_word = len(name) >= FEWEST_LETTERS and "_" not in whole[len(name) - 1 : len(name) + 1]
+    if whole == name or (tab.unknown == "anything" and not is_within_word):  # it may be an option of the script's own
+        return leaf
+    return leaf._replace(key=f"--{whole.replace('_', '-') if '-' in leaf.key[2:] else whole}")
 
 
 def _positional(program: StartedProgram, tab: Table) -> Iterator[Leaf]:

@@ -64,7 +64,7 @@ def declares(framework: str, key: Key, use: Use) -> Truth:
     """Whether the job's releases and entry point declare a key; unknown where some lack it or nothing is recorded. A framework that
     inherits the key has a say, and so has the one that brings it."""
     said: list[Truth] = []
-    for columns, having in _asked(framework, key, use):
+    for _, columns, having in _asked(framework, key, use):
         declaring = {column.entry for column in columns if column.number in having}
         never = any(column.entry not in declaring for column in columns)  # an entry point that may be in use
         said.append(False if never else True if all(column.number in having for column in columns) else None)
@@ -75,19 +75,47 @@ def is_given_up(framework: str, key: Key, use: Use) -> bool:
     """Whether the newest release that may be in use lacks a key that an older one has."""
     return any(
         not having.issuperset({column.entry: column.number for column in columns}.values())  # columns ascend with the releases
-        for columns, having in _asked(framework, key, use)
+        for _, columns, having in _asked(framework, key, use)
     )
 
 
-def _asked(framework: str, key: Key, use: Use) -> Iterator[tuple[list[Column], frozenset[int]]]:
-    """The columns that may be in use of each framework that has a say in a key, and the numbers of those that declare it."""
+class Begin(NamedTuple):
+    """From which release on a program has a key: `version` is the fact of its release, `lacking` the last recorded release without it."""
+
+    version: str
+    release: Version
+    lacking: Version | None
+
+
+def beginning(framework: str, key: Key, use: Use) -> Begin | None:
+    """The release from which on all that may be in use declare a key which an older one of them lacks. The framework that brings the key
+    knows best, and its table (`since`) better than the next recorded release."""
+    low = key.releases.low
+    for name, columns, having in () if key.struct else reversed([*_asked(framework, key, use)]):
+        steps = [step for entry in {column.entry for column in columns} if (step := _last_step(columns, entry, having)) is not None]
+        if steps:
+            lacking, first = max(steps)
+            return Begin(framework_tables.table(name).version, low if low and lacking < low else first, lacking)
+    found = record(key.version.partition(".")[2])
+    return Begin(key.version, low, None) if low and (found is None or found.columns[0].release < low) else None
+
+
+def _last_step(columns: list[Column], entry: str, having: frozenset[int]) -> tuple[Version, Version] | None:
+    """The last release of an entry point that lacks a key and the next one, which has it as all newer ones have; None without either."""
+    own = [column for column in columns if column.entry == entry]  # columns ascend with the releases
+    at = next((at for at in reversed(range(len(own))) if own[at].number not in having), len(own))
+    return (own[at].release, own[at + 1].release) if at + 1 < len(own) else None
+
+
+def _asked(framework: str, key: Key, use: Use) -> Iterator[tuple[str, list[Column], frozenset[int]]]:
+    """Each framework that has a say in a key, its columns that may be in use, and the numbers of those that declare the key."""
     words = [_words(entry) for entry in use.entries if entry]
     for name in framework_tables.lineage(framework):
         found = record(name)
         if found is not None and (key.key in found.names or key.key in framework_tables.known(name)):
             columns = _consistent(found, _released(_at(found.columns, words), use.spans.get(name, EVERY)), use.present)
             if columns:
-                yield columns, found.names.get(key.key, frozenset())
+                yield name, columns, found.names.get(key.key, frozenset())
         if key.version == framework_tables.table(name).version:
             return
 

@@ -56,6 +56,14 @@ def display_name(name: str) -> Text:
         return same(name)
 
 
+def release_name(program: str) -> Text:
+    """What has releases: a program, or the library that the programs of this name come with."""
+    try:
+        return phrase(f"adapters.package_{program}")
+    except KeyError:
+        return display_name(program)
+
+
 def signs(name: str) -> Mapping[str, Any]:
     """The `detect` entry of a framework, available without building its table."""
     return _index()[name]["detect"]  # type: ignore[no-any-return]
@@ -176,6 +184,7 @@ def table(name: str) -> Table:
         shape=raw.get("shape", base.shape if base else {}),
         environment=raw.get("environment", base.environment if base else "shell"),
         variables=raw.get("variables", base.variables if base else False),
+        abbreviates=raw.get("abbreviates", base.abbreviates if base else False),
         bare_switches=raw.get("bare_switches", base.bare_switches if base else False),
         json_blocks=frozenset(raw.get("json_blocks", base.json_blocks if base else ())),
         role=raw.get("role", ""),

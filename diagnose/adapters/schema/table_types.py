@@ -120,7 +120,8 @@ class Table:
     environment: str = "shell"  # the table of the variables that its programs run with
     variables: bool = False  # its keys are such variables
     bare_switches: bool = False  # its switches are options without a value
-    json_blocks: frozenset[str] = frozenset()  # blocks that are one JSON word on its command line, so that their keys are no options
+    abbreviates: bool = False  # its options may be cut short, as argparse allows
+    json_blocks: frozenset[str] = frozenset()  # blocks whose keys are no options: one word of JSON, or of a file alone
     role: str = ""  # what it is where it is no trainer of its own: diagnose/adapters/schema/framework_tables.py
     launches: str = ""  # the launcher whose options these are
     constraints: tuple[Constraint, ...] = ()  # of knobs, without which it refuses to start: diagnose/plan/edits/setting_conflicts.py

@@ -12,9 +12,9 @@ from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
-from diagnose.plan.edits.key_spelling import is_declared, spelled_key
+from diagnose.plan.edits.key_spelling import fits_form, is_declared, is_usable, spelled_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
-from diagnose.plan.remedies.remedy import Edit
+from diagnose.plan.remedies.remedy import Edit, Since
 from diagnose.records import NamedTuple
 from diagnose.release_spans import EVERY, ReleaseSpan
 from diagnose.word_conditions import hold, word_of
@@ -37,19 +37,58 @@ class EditContext(NamedTuple):
         """The entries of the document that set the knob."""
         return [entry for entry in document.entries if knob in entry.knobs]
 
-    def covers_release(self, document: Document, key: Key, span: ReleaseSpan) -> bool | None:
+    def covers_release(self, document: Document, key: Key) -> bool | None:
         """Whether the key exists in the job's release and entry point: by our table, and by what the published packages declare there;
-        None where that is unknown. `span`: the document's releases."""
+        None where that is unknown."""
         entries = [str(fact.value) or document.entry for fact in self.entry_points()]
         if key.entry and not any(key.reads(entry) for entry in entries):
             return False
-        version = self.book.version(key.version)
-        releases = ReleaseSpan(version, framework_tables.final_release(version)) if version else span
-        covers = key.releases.covers(releases)
+        covers = key.releases.covers(self._bringing(document, key))
         if covers is False or key.struct:
             return covers
-        declares = self.declares(document, key)
-        return declares if declares is not None else covers
+        use = self._use(document)
+        declares = declared_keys.declares(document.framework, key, use)
+        if declares is not None:
+            return declares
+        is_undated = covers and key.releases.low is None  # its table says nothing of its first release, and a record does
+        return None if is_undated and declared_keys.beginning(document.framework, key, use) is not None else covers
+
+    def _bringing(self, document: Document, key: Key) -> ReleaseSpan:
+        """The releases that may be in use of what brings the key: the document's framework, one that it extends, or another library."""
+        tables = map(framework_tables.table, framework_tables.lineage(document.framework))
+        owner = next((table for table in tables if table.version == key.version), None)
+        if owner is not None:
+            return self._released(owner, _released_keys(document))
+        version = self.book.version(key.version)
+        return ReleaseSpan(version, framework_tables.final_release(version)) if version else EVERY
+
+    def since(self, document: Document, key: Key) -> Since | None:
+        """From which release on the key is surely there, where one that lacks it may be in use; None where all have it, or nobody knows."""
+        if self.covers_release(document, key) is not None:
+            return None
+        begin = declared_keys.beginning(document.framework, key, self._use(document))
+        if begin is None:
+            return None
+        release = begin.release.text.removesuffix(".0") if begin.release.text.count(".") > 1 else begin.release.text
+        return Since(begin.version.partition(".")[2], release, self._older_name(document, key, begin))
+
+    def _older_name(self, document: Document, key: Key, begin: declared_keys.Begin) -> str:
+        """What the last release without the key has in its place; empty where nobody knows."""
+        if begin.lacking is None:
+            return ""
+        use, last = self._use(document), ReleaseSpan(begin.lacking, begin.lacking)
+        at_last = use._replace(spans={name: last for name in use.spans if framework_tables.table(name).version == begin.version})
+        for other in framework_tables.table(document.framework).of(key.knob):
+            is_same = (other.values, other.takes, other.times, other.over) == (key.values, key.takes, key.times, key.over)
+            is_there = is_same and other.addable and other.key != key.key and other.releases.covers(last) is not False
+            if (
+                is_there
+                and fits_form(document, other)
+                and is_usable(document, other)
+                and declared_keys.declares(document.framework, other, at_last)
+            ):
+                return spelled_key(document, other.key)
+        return ""
 
     def declares(self, document: Document, key: Key) -> bool | None:
         """Whether all recorded releases that may be in use declare a key; None where some lack it or nothing is recorded."""
@@ -78,8 +117,7 @@ class EditContext(NamedTuple):
 
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
-        table = framework_tables.table(document.framework)
-        return self._released(table, declared_keys.written(entry.key for entry in document.entries if entry.key[:2] != "++"))
+        return self._released(framework_tables.table(document.framework), _released_keys(document))
 
     def _released(self, table: Table, present: Iterable[str]) -> ReleaseSpan:
         return framework_tables.possible_releases(table, self.book.version(table.version), present)
@@ -203,3 +241,8 @@ class EditContext(NamedTuple):
         entries = (entry for sibling in siblings for entry in sibling.entries)
         text = next((entry.written for entry in entries if name_of(entry.key) == name), str(default or 1))
         return int(text) if text.isdigit() and len(text) < 8 else 0
+
+
+def _released_keys(document: Document) -> tuple[str, ...]:
+    """The keys of a document that tell its release; one that Hydra adds or overrides (`++key`) tells none."""
+    return declared_keys.written(entry.key for entry in document.entries if entry.key[:2] != "++")

@@ -180,12 +180,11 @@ def _documents_for(context: EditContext, knob: str) -> list[Document]:
 def _add_key(context: EditContext, document: Document, knob: str, value: Value) -> list[Edit] | None:
     """Add a key for the knob to the document, with the keys that it needs; None where its framework has none that fits."""
     table = framework_tables.table(document.framework)
-    span = context.span(document)
     keys = [key for key in table.of(knob) if key.addable and key.takes not in ("any", "part", "member", "basename")]
     usable = [
         key
         for key in keys
-        if context.covers_release(document, key, span) is not False
+        if context.covers_release(document, key) is not False
         and fits_form(document, key)
         and is_usable(document, key)
         and is_declared(document, key.key)
@@ -194,14 +193,14 @@ def _add_key(context: EditContext, document: Document, knob: str, value: Value) 
 
     def fit_rank(key: Key) -> tuple[bool, bool]:
         """Prefer a key whose block exists, then one that every possible release has."""
-        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(document, key, span) is not True
+        return "." in key.key and key.key.partition(".")[0] not in blocks, context.covers_release(document, key) is not True
 
     for key in sorted(usable, key=fit_rank):
         if any(name_of(entry.key) == key.key and knob in entry.knobs for entry in document.entries):
             continue
         text = context.write_value(document, key, value, None)
         if text is not None and context.is_default_alone(document, key, text, value):
-            if context.covers_release(document, key, span):
+            if context.covers_release(document, key):
                 return None
         elif text is not None:
             entry = next((entry for entry in document.entries if name_of(entry.key) == key.key), None)

@@ -10,6 +10,7 @@ from diagnose.budget.model.ledger import Host, Ledger
 from diagnose.decide.verdict_wording import fill, shown
 from diagnose.facts import Fact, FactBook, Value, declared
 from diagnose.phrases import Text, phrase, same
+from diagnose.plan.edits import key_releases
 from diagnose.plan.edits.value_spelling import word_for
 from diagnose.plan.pricing.context import USUAL, Job
 from diagnose.plan.pricing.saving import Saving, difference
@@ -147,8 +148,11 @@ def why_without_figures(job: Job, rule: Rule, frees: Size | None) -> Text:
 
 def done_by(rule: Rule, job: Job) -> Text | None:
     """What to do where no key is turned, in the words of the program that failed where the rule has them; None where a key is turned."""
-    text = rule.words(job.book)
-    return None if text is None else fill_facts(text, job)
+    text, program = rule.words(job.book), rule.named(job.book)
+    if text is None:
+        return None
+    text = fill_facts(text, job)
+    return text if program is None else key_releases.in_words(text, program, job.documents, job.book)
 
 
 def engine_of(knob: str, book: FactBook) -> str | None:
@@ -176,8 +180,13 @@ def key_hint(rule: Rule, job: Job) -> Text | None:
         return None
     framework, general = job.book.word("train.framework"), framework_tables.of_role("general")
     runs = f"version.{general}" in job.book or f"{general}/" in (job.book.word("log.frame") or "")
-    keys = keys_text(rule.turns, framework or (general if runs and job.trains and not job.documents else None), most=1)
-    return None if keys is None else phrase("plan.by_key" if framework else "plan.by_key_such_as", keys=keys)
+    named = framework or (general if runs and job.trains and not job.documents else "")
+    if named not in framework_tables.names() or not (keys := key_releases.offered(rule.turns, named, job.book)):
+        return None
+    since = key_releases.of_setting(keys[0], named, job.book)
+    plain = phrase("plan.how_key", keys=same(keys[0].key), framework=framework_tables.display_name(named))
+    text = plain if since is None else key_releases.said(same(keys[0].key), since)
+    return phrase("plan.by_key" if framework else "plan.by_key_such_as", keys=text)
 
 
 def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
@@ -192,15 +201,17 @@ def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | N
     trainer = framework_tables.table(framework)
     in_file = rule.turns.startswith("zero.") and trainer.file_key != ""
     table = framework_tables.table(framework_tables.of_role("engine")) if in_file else trainer
-    spellings = ((key.key, word_for(key, value)) for key in table.of(rule.turns) if key.addable and key.takes == "whole")
-    options = trainer.serves and job.regime == "serve" and bool(trainer.detect.get("commands"))  # a server is started by a command
-    settings = ((f"--{key.replace('_', '-')} {word}" if options and "." not in key else f"{key}: {word}", word) for key, word in spellings)
-    setting = next((setting for setting, word in settings if word is not None), None)
-    if setting is None:
+    spellings = ((key, word_for(key, value)) for key in key_releases.offered(rule.turns, table.name, book) if key.takes == "whole")
+    key, word = next(((key, word) for key, word in spellings if word is not None), (None, ""))
+    if key is None:
         return None
+    options = trainer.serves and job.regime == "serve" and bool(trainer.detect.get("commands"))  # a server is started by a command
+    setting = same(f"--{key.key.replace('_', '-')} {word}" if options and "." not in key.key else f"{key.key}: {word}")
+    since = key_releases.of_setting(key, table.name, book)
     if in_file:
-        return phrase("plan.in_engine_file", setting=same(setting), option=same(trainer.file_key))
-    return phrase("plan.in_framework", setting=same(setting), framework=framework_tables.display_name(framework))
+        return phrase("plan.in_engine_file", setting=key_releases.said(setting, since), option=same(trainer.file_key))
+    place = key_releases.text(since) if since is not None else framework_tables.display_name(framework)
+    return phrase("plan.in_framework", setting=setting, framework=place)
 
 
 def why_on_host(job: Job, rule: Rule, changes: Mapping[str, Value]) -> Text:

@@ -13,6 +13,7 @@ from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
+from diagnose.plan.edits import key_releases
 from diagnose.plan.edits.edit_context import EditContext
 from diagnose.plan.edits.key_spelling import has_foreign_options, names_unseen_file, parses_options
 from diagnose.plan.patch.verification import EditCheck
@@ -27,6 +28,8 @@ def verified(
 ) -> tuple[tuple[Remedy, ...], Plan | None]:
     """The remedies and the plan with the edits that were verified. A remedy with another one keeps none of its edits, since half of
     them may do harm; the plan keeps those of its other steps. So with a key that may not be there."""
+    remedies = [replace(remedy, edits=key_releases.dated(remedy.edits, documents, book)) for remedy in remedies]
+    plan = plan and replace(plan, edits=key_releases.dated(plan.edits, documents, book))
     check = EditCheck(documents)
     steps = {remedy.id: remedy for remedy in remedies if plan is not None and remedy.id in plan.steps}
     knobs = {knob: value for remedy in steps.values() for knob, value in remedy.knobs}
@@ -70,10 +73,10 @@ def _is_newer(document: Document, key: Key) -> bool:
     return framework_tables.table(document.framework).interpolates and key.releases.low is not None
 
 
-def verified_ways(ways: Sequence[Way], documents: Sequence[Document]) -> tuple[Way, ...]:
+def verified_ways(ways: Sequence[Way], documents: Sequence[Document], book: FactBook) -> tuple[Way, ...]:
     """The ways of an outlook, without the edits of those that cannot be verified."""
     check = EditCheck(documents)
-    return tuple(way if check.passes(way.edits) else replace(way, edits=()) for way in ways)
+    return tuple(replace(way, edits=key_releases.dated(way.edits, documents, book) if check.passes(way.edits) else ()) for way in ways)
 
 
 def _without_failing_steps(plan: Plan, remedies: Mapping[str, Remedy], refused: set[str], check: EditCheck) -> tuple[Plan, set[str]]:
@@ -101,7 +104,11 @@ def _in_words(remedy: Remedy, documents: Sequence[Document], reason: str) -> Rem
 
 
 def _change(edit: Edit, documents: Sequence[Document]) -> Text:
-    """One edit in words: where, which key, which value."""
+    """One edit in words: where, which key, which value, from which release on."""
+    return key_releases.said(_plain_change(edit, documents), edit.since)
+
+
+def _plain_change(edit: Edit, documents: Sequence[Document]) -> Text:
     entries = (entry for document in documents if document.name == edit.target for entry in document.entries if entry.key == edit.key)
     line = next((entry.line for entry in entries if entry.line), 0)
     name = PurePath(edit.target).name

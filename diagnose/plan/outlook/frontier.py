@@ -49,7 +49,7 @@ def outlook(job: Job) -> Outlook:
         reserved=capacity - usable if capacity and usable else None,
         kept=fit.MARGIN,
         seats=tuple(measure_seat(ledger, job.book) for ledger in ledgers),
-        ways=verified_ways(tuple(find_ways(job)), job.documents) if ledgers and not conflicts else (),
+        ways=verified_ways(tuple(find_ways(job)), job.documents, job.book) if ledgers and not conflicts else (),
         uncounted=uncounted(ledgers) if capacity else (),
         contradictions=conflicts,
     )

@@ -13,6 +13,7 @@ from diagnose.catalogue import card
 from diagnose.facts import Value, require_declared
 from diagnose.phrases import Text
 from diagnose.plan.edits.editability import edits_of
+from diagnose.plan.edits.key_releases import dated
 from diagnose.plan.edits.setting_conflicts import contradictions
 from diagnose.plan.patch.verification import EditCheck
 from diagnose.plan.pricing import fit
@@ -164,7 +165,7 @@ class Workbench:
         check = EditCheck(self.job.documents)
         if edits is None or not (check.passes(edits) and check.has_values(edits, kept)):
             return Written(None, unwritable)
-        return Written(edits, unwritable)
+        return Written(dated(edits, self.job.documents, self.job.book), unwritable)
 
     # -- the map
 

@@ -14,12 +14,21 @@ from diagnose.units import Size
 Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
 
 
+class Since(NamedTuple):
+    """The release of a program from which on it surely has a key. `before`: the name that older releases have for it."""
+
+    program: str
+    release: str
+    before: str = ""
+
+
 class Edit(NamedTuple):
     """One change of one key in a text.
 
     `target`: the name of a given file, or what to edit where none was given ("command line"). `frm`: the old value as written (None:
     the key is absent). `to`: the new value as it is to be written (None: remove the key; empty: an option without a value).
     `renamed`: the new key, if the edit renames it. `written`: how an added key is written where key and value alone do not say.
+    `since`: what has the key, where a release without it may be in use.
     """
 
     target: str
@@ -28,6 +37,7 @@ class Edit(NamedTuple):
     to: str | None
     renamed: str | None = None
     written: str = ""
+    since: Since | None = None
 
 
 class Price(NamedTuple):

@@ -101,10 +101,14 @@ class Rule(NamedTuple):
         task = book.word("run.task")
         if task is not None and task in self.tasks:
             return self.tasks[task][1]
-        facts = ("run.program", "train.framework", "log.family") if self.programs else ()
-        names = [book.word(name) for name in facts]
-        general = self.programs.get(OTHER, self.do) if names and names[0] is not None else self.do
-        return next((self.programs[name] for name in names if name is not None and name in self.programs), general)
+        if (named := self.named(book)) is not None:
+            return self.programs[named]
+        return self.programs.get(OTHER, self.do) if self.programs and book.word("run.program") is not None else self.do
+
+    def named(self, book: FactBook) -> str | None:
+        """The program, trainer or sender of the message whose own words the rule has."""
+        names = (book.word(name) for name in ("run.program", "train.framework", "log.family")) if self.programs else ()
+        return next((name for name in names if name is not None and name in self.programs), None)
 
     @property
     def url(self) -> str:

@@ -189,6 +189,14 @@ class Frame(Part):
     function: str
 
 
+class Since(Part):
+    """The release of a program from which on it surely has a key; `before`: the name that older releases have for it."""
+
+    program: str
+    release: str
+    before: str = at(default="")
+
+
 class Edit(Part):
     """A change of one key as written in the file: `from` null if the key is absent, `to` null if it is removed."""
 
@@ -197,3 +205,6 @@ class Edit(Part):
     from_: str | None = at("frm")
     to: str | None
     renamed: str = at(doc="The new key, where the edit renames it.", default="")
+    since: Since | None = at(
+        doc="What has the key, where a release without it may be in use; absent where all in question have it.", default=None
+    )

@@ -212,7 +212,8 @@ class _MessageParts:
 
     def edit(self, change: Edit) -> str:
         place = self.dialect.escape(advice_text.target(change, self.diagnosis))
-        return f"{place}{colon(self.lang)}{self.dialect.code_span(advice_text.edit(change, self.lang))}"
+        dated = self.dialect.escape(advice_text.release(change, self.lang))
+        return f"{place}{colon(self.lang)}{self.dialect.code_span(advice_text.edit(change, self.lang))}{dated}"
 
     def why(self) -> str:
         """The causes with their certainty, what that takes for granted, and that it would fail later too."""

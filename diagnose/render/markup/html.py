@@ -94,11 +94,7 @@ class _Page:
 
     def changes(self, edits: Sequence[object]) -> list[str]:
         """Edits as lines: the place and the change."""
-        return [
-            one_line(f"{advice_text.target(edit, self.diagnosis)}{colon(self.lang)}{advice_text.edit(edit, self.lang)}")
-            for edit in edits
-            if isinstance(edit, Edit)
-        ]
+        return [one_line(advice_text.placed_edit(edit, self.diagnosis, self.lang)) for edit in edits if isinstance(edit, Edit)]
 
     def variables(self, env: tuple[str, ...]) -> list[str]:
         return advice_text.shell_lines(env, self.diagnosis) if env else []
@@ -132,13 +128,15 @@ class _Page:
         diff = advice_text.patch(self.diagnosis)
         lines = page_templates.diff(visible(diff).rstrip("\n").split("\n"), "") if diff else []
         patched = {document.name for document in self.diagnosis.documents if document.form != "command"}
+        alone = [edit for edit in plan.edits if not diff or edit.target not in patched]
+        dated = advice_text.release_notes([edit for edit in plan.edits if edit not in alone], self.lang)
         return {
             "heading": advice_text.plan_heading(plan, self.diagnosis, memory_rows.main_ledger(self.diagnosis), self.lang),
             "steps": [(step, by_id.get(step)) for step in plan.steps],
             "diff": [("at" if line.startswith(("---", "+++", "@@")) else kind, line) for kind, line in lines],
-            "changes": self.changes([edit for edit in plan.edits if not diff or edit.target not in patched]),
+            "changes": self.changes(alone),
             "variables": self.variables(plan.env),
-            "remarks": [advice_text.plan_note(plan, self.lang), advice_text.ladder_line(plan, self.diagnosis, self.lang)],
+            "remarks": [*dated, advice_text.plan_note(plan, self.lang), advice_text.ladder_line(plan, self.diagnosis, self.lang)],
         }
 
     @cached_property

@@ -220,7 +220,8 @@ def plan(diagnosis: Diagnosis, lang: Lang) -> str:
         lines += ["", fenced("diff", diff(chosen.edits))]
     if chosen.env:
         lines += ["", fenced(advice_text.BLOCKS[advice_text.shell(diagnosis)], advice_text.shell_lines(chosen.env, diagnosis))]
-    for remark in (advice_text.plan_note(chosen, lang), advice_text.ladder_line(chosen, diagnosis, lang)):
+    dated = advice_text.release_notes(chosen.edits, lang)
+    for remark in (*dated, advice_text.plan_note(chosen, lang), advice_text.ladder_line(chosen, diagnosis, lang)):
         lines += ["", escape(remark)] if remark else []
     return "\n".join(lines)
 
@@ -250,7 +251,9 @@ def remedy_item(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     gain, price = advice_text.effect(remedy, lang), advice_text.price(remedy, lang)
     line = f"{escape(remedy.title.to(lang))}{colon(lang)}{gain}{words.semicolon(lang)}{price}"
     edits = [
-        f"{escape(advice_text.target(change, diagnosis))}{colon(lang)}{code(advice_text.edit(change, lang))}" for change in remedy.edits
+        f"{escape(advice_text.target(change, diagnosis))}{colon(lang)}{code(advice_text.edit(change, lang))}"
+        f"{escape(advice_text.release(change, lang))}"
+        for change in remedy.edits
     ]
     commands = [command(remedy.command, lang)] if remedy.command else []
     instruction = filter(None, [escape(advice_text.instruction(remedy, diagnosis, lang))])

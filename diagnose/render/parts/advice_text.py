@@ -10,6 +10,7 @@ from diagnose.budget.model.ledger import LITTLE, Ledger
 from diagnose.diagnosis import Diagnosis
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.phrases import Lang, phrase
+from diagnose.plan.edits import key_releases
 from diagnose.plan.pricing import fit
 from diagnose.plan.remedies.remedy import Edit, Plan, Rejected, Remedy
 from diagnose.render.parts import memory_rows
@@ -221,6 +222,21 @@ def further_edits(edits: Sequence[Edit], shown: int, lang: Lang) -> str:
     if keys:
         return word("more_edits", lang, keys=word("next_name", lang).join(keys))
     return word("more_places", lang, count=len(hidden)) if hidden else ""
+
+
+def placed_edit(change: Edit, diagnosis: Diagnosis, lang: Lang) -> str:
+    """A change with its place, and from which release on its key is there."""
+    return f"{target(change, diagnosis)}{colon(lang)}{edit(change, lang)}{release(change, lang)}"
+
+
+def release(change: Edit, lang: Lang) -> str:
+    """In brackets, from which release on the key of a change is there; empty where nothing has to be said."""
+    return bracketed(key_releases.text(change.since).to(lang), lang) if change.since else ""
+
+
+def release_notes(edits: Iterable[Edit], lang: Lang) -> list[str]:
+    """For what stands beside a patch: the added keys that an older release lacks."""
+    return [f"{change.renamed or change.key}{colon(lang)}{key_releases.text(change.since).to(lang)}" for change in edits if change.since]
 
 
 def is_patchable(diagnosis: Diagnosis) -> bool:

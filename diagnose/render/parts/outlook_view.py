@@ -214,11 +214,6 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang, *, edits: bool) -> None
             page.row("  " + "  ".join(whole))
         if edits and number:
             for change in diagnosis.outlook.ways[number - 1].edits:
-                page.say(
-                    f"{advice_text.target(change, diagnosis)}{words.colon(lang)}{advice_text.edit(change, lang)}",
-                    "      ",
-                    "        ",
-                    "edit",
-                )
+                page.say(advice_text.placed_edit(change, diagnosis, lang), "      ", "        ", "edit")
     for note in notes(diagnosis, lang):
         page.say(note, "  ", style="dim")

@@ -60,14 +60,9 @@ def plan_steps(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
 def edits(page: Page, diagnosis: Diagnosis, changes: Iterable[Edit], env: Iterable[str], lang: Lang, indent: str) -> None:
     """The edits in the keys of the user's files."""
     for change in changes:
-        page.say(edit(diagnosis, change, lang), indent, indent + "  ", "edit")
+        page.say(advice_text.placed_edit(change, diagnosis, lang), indent, indent + "  ", "edit")
     for line in advice_text.shell_lines([*env], diagnosis):
         page.say(line, indent, indent + "  ", "edit")
-
-
-def edit(diagnosis: Diagnosis, change: Edit, lang: Lang) -> str:
-    """An edit with its place."""
-    return f"{advice_text.target(change, diagnosis)}{colon(lang)}{advice_text.edit(change, lang)}"
 
 
 def memory(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:

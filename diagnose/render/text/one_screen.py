@@ -215,7 +215,7 @@ def changes(screen: Screen, remedy: Remedy, indent: str = "     ") -> None:
     for change in visible[-1:]:
         further = advice_text.further_edits(remedy.edits, len(visible), lang)
         ending = words.bracketed(further, lang) if further else ""
-        page.say(f"{full_text.edit(screen.diagnosis, change, lang)}{ending}", indent, indent + "  ", "edit")
+        page.say(f"{advice_text.placed_edit(change, screen.diagnosis, lang)}{ending}", indent, indent + "  ", "edit")
     full_text.edits(page, screen.diagnosis, (), remedy.env, lang, indent)
     page.say(remedy.command.to(lang) if remedy.command is not None else "", indent)
 

@@ -172,11 +172,8 @@ class Session:
         diff = patching.diff(documents, written.edits)
         patched = {document.name for document in documents if document.form != "command"} if diff else set()
         diagnosis = self.opened.diagnosis
-        lines = [
-            f"{advice_text.target(edit, diagnosis)}{words.colon(lang)}{advice_text.edit(edit, lang)}"
-            for edit in written.edits
-            if edit.target not in patched
-        ]
+        lines = [advice_text.placed_edit(edit, diagnosis, lang) for edit in written.edits if edit.target not in patched]
+        said += advice_text.release_notes([edit for edit in written.edits if edit.target in patched], lang)
         return {"patch": diff, "said": said, "edits": lines}
 
     @staticmethod

@@ -17,7 +17,9 @@ class Brief(BaseModel):
     status: str = Field(description="oom, suspected, lookalike, none, or fits of a check: yes, likely, unlikely, no, unknown.")
     headline: str
     causes: list[dict[str, Any]] = Field(description="id, certainty, title, what it assumes.")
-    plan: dict[str, Any] | None = Field(description="steps, edits (target, key, from, to), env, peak after it in bytes, fits.")
+    plan: dict[str, Any] | None = Field(
+        description="steps, edits (target, key, from, to, since: the first release with the key), env, peak after it in bytes, fits."
+    )
     remedies: list[dict[str, Any]] = Field(description="id, title, bytes saved at most, fits.")
     question: dict[str, Any] | None = Field(description="The fact that would help most, and how to learn it.")
     report: dict[str, Any] | None = Field(default=None, description="The whole report, with detail=full.")
@@ -38,7 +40,9 @@ def brief(report: dict[str, Any]) -> dict[str, Any]:
         if plan is None
         else {
             "steps": plan["steps"],
-            "edits": [{name: edit[name] for name in ("target", "key", "from", "to")} for edit in plan["edits"][:EDITS]],
+            "edits": [
+                {name: edit[name] for name in ("target", "key", "from", "to", "since") if name in edit} for edit in plan["edits"][:EDITS]
+            ],
             "env": plan["env"],
             "peak": _bytes(plan["predicted_peak"]),
             "fits": plan["fits"],

@@ -15,6 +15,7 @@ from diagnose.adapters.formats.settings import Document
 from diagnose.diagnosis import Diagnosis
 from diagnose.phrases import Lang, phrase
 from diagnose.plan.patch import patching
+from diagnose.render.parts.advice_text import release_notes
 from diagnose.render.parts.strings import visible
 from diagnose.surfaces.terminal import console
 from diagnose.surfaces.terminal.console import trouble
@@ -52,14 +53,17 @@ def write(diagnosis: Diagnosis, configs: Sequence[str], patch: str | None, apply
     if not targets:
         console.warn(phrase("cli.nothing_to_patch").to(lang))
         return False
+    notes = release_notes([edit for edit in edits if edit.target in {target.document.name for target in targets}], lang)
     if patch is not None:
-        data = build_diff(targets, lang)
+        data = build_diff(targets, notes, lang)
         if patch == "-":
             write_to_output(data)
         elif data:
             write_diff(Path(patch), data, paths, lang)
     if apply and writable:
         apply_targets(writable, lang)
+        for note in notes:
+            console.warn(note)
         return True
     if apply:
         console.warn(phrase("cli.nothing_to_apply").to(lang))
@@ -112,9 +116,10 @@ def find_encoding(target: Target) -> str:
 # -- diffs
 
 
-def build_diff(targets: Sequence[Target], lang: Lang) -> bytes:
+def build_diff(targets: Sequence[Target], notes: Sequence[str], lang: Lang) -> bytes:
     """One diff for `patch -p1` and `git apply`, which run where its paths begin: in the current folder, or where all the files lie if
-    one of them is outside. A file in UTF-16 is left out with a sentence: the tools read lines of bytes."""
+    one of them is outside. `notes` stand above it, where the tools skip them. A file in UTF-16 is left out with a sentence: the tools
+    read lines of bytes."""
     visible_targets = []
     for target in targets:
         if target.encoding.startswith("utf-16"):
@@ -122,7 +127,8 @@ def build_diff(targets: Sequence[Target], lang: Lang) -> bytes:
         else:
             visible_targets.append(target)
     folder, labels = diff_labels([target.document.name for target in visible_targets if target.file is not None])
-    head = b"" if folder is None else f"# {phrase('cli.patch_folder', folder=folder).to(lang)}\n".encode(errors="surrogateescape")
+    places = [] if folder is None else [phrase("cli.patch_folder", folder=folder).to(lang)]
+    head = "".join(f"# {line}\n" for line in (*places, *notes)).encode(errors="surrogateescape")
     diffs = []
     for target in visible_targets:
         bom = "\ufeff" if target.encoding == "utf-8-sig" else ""
