@@ -1547,11 +1547,56 @@ class DeepSpeedHost(Row):
     weights_buffer: str
 
 
+class DenoiserPart(Row):
+    """A text encoder or VAE: its own number of parameters, or a language model of rules/models."""
+
+    params: int = 0
+    model: str = ""
+    called: str = ""
+
+
+class DenoiserNetwork(Row):
+    called: str
+    params: int
+    copies: int = 1
+    parts: list[str]
+    has: list[str]
+    says: str
+
+
+class DenoiserFamily(Row):
+    says: str
+    least: str
+
+
+class BitsNamed(Row):
+    bits: float
+    says: str
+
+
+class Offloading(Row):
+    programs: list[str]
+    trainers: list[str]
+    says: str
+
+
+class Denoisers(Row):
+    """Models that draw: diagnose/catalogue/denoisers.py, diagnose/parse/facts/drawing_models.py."""
+
+    parts: dict[str, DenoiserPart]
+    networks: dict[str, DenoiserNetwork]
+    families: list[DenoiserFamily]
+    signs: str
+    bits: list[BitsNamed]
+    of_setting: dict[str, float]
+    of_encoders: str
+    offload: dict[Literal["most", "part"], Offloading]
+
+
 class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
     adapter: int
-    beside: int
     leaves: bool
     frames: int = 0
 
@@ -1605,7 +1650,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
         "declared": Declared,
-        "denoisers": dict[str, int],
+        "denoisers": Denoisers,
         "denoiser_layers": dict[str, DenoiserLayers],
         "dumps": list[Dump],
         "effective": Effective,
