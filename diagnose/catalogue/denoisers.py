@@ -16,8 +16,8 @@ from diagnose.units import Size
 #: What joins the parts of a name: `flux1-dev`, `FLUX.1 [dev]`, `Wan2_1-I2V-14B`; `~` in the table.
 _JOINT = r"[-_. \[\]()/]{1,3}"
 
-#: How many letters on each side of a name may tell how it is quantised, in the same word; and the words behind it.
-_AROUND, _BEHIND = 40, re.compile(r"[\w.\-]{0,60}(?:[ (]{1,2}[\w.\-]{1,24}){0,2}")
+#: How many letters before a name may tell how it is quantised, in the same word; and the rest of its path with two words behind it.
+_AROUND, _BEHIND = 40, re.compile(r"[\w.\-/\\\]]{0,120}(?:[ (]{1,2}[\w.\-]{1,24}){0,2}")
 
 #: What stands between a name and the end of a question.
 _ASKED = re.compile(r"[^\n.!。！]{0,60}[?？]")
@@ -91,6 +91,12 @@ def mentions(text: str) -> Iterator[Mention]:
         for match in _name(row["says"]).finditer(lowered):
             if not any(start < match.end() and match.start() < end for start, end in seen):
                 yield Mention(row["least"], match.start(), _bits_around(lowered, match), of_family=True)
+
+
+def option_bits(text: str) -> float | None:
+    """In how many bits the network lies by a setting or option that stands in a text."""
+    lowered = text.lower()
+    return next((row["bits"] for row in _table()["options"] if re.search(spelled(row["says"]), lowered) is not None), None)
 
 
 def encoder_bits(text: str) -> float | None:

@@ -700,6 +700,7 @@ class Vocabulary(Row):
     own_scripts: list[str]
     any_program: list[str]
     without_network: list[str]
+    leaves_weights: list[str]
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
@@ -1588,6 +1589,7 @@ class Denoisers(Row):
     families: list[DenoiserFamily]
     signs: str
     bits: list[BitsNamed]
+    options: list[BitsNamed]
     of_setting: dict[str, float]
     of_encoders: str
     offload: dict[Literal["most", "part"], Offloading]

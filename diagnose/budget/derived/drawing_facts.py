@@ -10,7 +10,7 @@ from diagnose.catalogue.denoisers import USUAL_BITS, Denoiser
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.units import Size
 
-#: Of what the network takes, so much is allocated at least once something is computed.
+#: Of what the parts take together, so much is allocated at least once something is computed.
 THERE = 0.8
 
 #: Phases in which the weights may still be on their way.
@@ -27,16 +27,15 @@ def facts_of_drawing(book: FactBook) -> list[Fact]:
     weights = round(network.params * bits / 8)
     encoders = [round(params * encoder_bits / 8) for _, params in network.encoders]
     told = [
-        derived_fact("drawing.model", network.called, key),
-        derived_fact("drawing.size", f"{network.params / 1e9:.1f}B", f"{network.params:,} parameters"),
-        derived_fact("drawing.width", f"{bits:g}", "bits of a weight"),
+        derived_fact("drawing.model", f"{network.called} ({network.params / 1e9:.1f}B)", f"{network.params:,} parameters"),
+        derived_fact("drawing.width", bits, "bits of a weight"),
         derived_fact("drawing.weights", Size.exactly(weights), f"{bits:g} bits * {network.params:,} parameters"),
     ]
     if encoders:
         told.append(derived_fact("drawing.encoder", network.encoders[0][0], key))
         told.append(derived_fact("drawing.encoders", Size.exactly(sum(encoders)), f"{encoder_bits:g} bits a parameter"))
     at_once = _at_once(book, network, weights, encoders)
-    if at_once is not None and not _speaks_against(book, weights):
+    if at_once is not None and not _speaks_against(book, at_once):
         told.append(derived_fact("drawing.at_once", Size.exactly(at_once), f"{_offloaded(book)} offload of the pipeline"))
     return told
 
@@ -68,8 +67,8 @@ def _offloaded(book: FactBook) -> str:
     return "none"
 
 
-def _speaks_against(book: FactBook, weights: int) -> bool:
-    """Whether less is allocated than the network takes though something was computed: it lies there in fewer bits, or not whole."""
+def _speaks_against(book: FactBook, at_once: int) -> bool:
+    """Whether less is allocated than the parts take though something was computed: they lie there in fewer bits, or not together."""
     allocated = book.size("log.allocated")
     computed = (book.word("log.phase") or "unknown") not in LOADING
-    return allocated is not None and computed and allocated.high < THERE * weights
+    return allocated is not None and computed and allocated.high < THERE * at_once

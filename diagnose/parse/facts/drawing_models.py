@@ -49,7 +49,7 @@ def _facts_of(raw: bytes, origin: Origin, witness_at: Any) -> Iterator[Fact]:
     witness = witness_at(min(named.start, len(parts[0])))
     told: dict[str, Value] = {
         "drawing.network": named.key,
-        "drawing.bits": named.bits,
+        "drawing.bits": named.bits or denoisers.option_bits(text),
         "drawing.encoder_bits": denoisers.encoder_bits(text),
         "drawing.offload": _offload(text.lower()),
     }
