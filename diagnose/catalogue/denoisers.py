@@ -1,4 +1,4 @@
-"""Models that draw images, clips or sound (rules/denoisers.yaml): found by the names that people and programs give them, and what they and
+"""Models that draw pictures or clips (rules/denoisers.yaml): found by the names that people and programs give them, and what they and
 the parts of their pipelines have of parameters."""
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def network(key: str) -> Denoiser:
     row, parts = _table()["networks"][key], _table()["parts"]
     encoders = [(parts[name]["called"], _params(parts[name])) for name in row["parts"] if "called" in parts[name]]
     vae = sum(_params(parts[name]) for name in row["parts"] if "called" not in parts[name])
-    return Denoiser(
-        key, row["called"], row["params"], row.get("copies", 1), tuple(sorted(encoders, key=lambda pair: -pair[1])), vae
-    )
+    return Denoiser(key, row["called"], row["params"], row.get("copies", 1), tuple(sorted(encoders, key=lambda pair: -pair[1])), vae)
 
 
 def denoiser(path: str) -> str | None:
@@ -76,7 +74,7 @@ def denoiser_of_size(size: Size) -> tuple[str, int] | None:
 
 
 def mentions(text: str) -> Iterator[Mention]:
-    """The networks that a text names, and families where it speaks of images or clips at all."""
+    """The networks that a text names, and families where it speaks of pictures or clips at all."""
     lowered = text.lower()
     seen: list[tuple[int, int]] = []
     for key, row in _table()["networks"].items():

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice, Witness, declared
 from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
-from diagnose.parse.facts import drawing_models, echoed_commands, environment, failure_facts, log_facts, projects, run_memory, settings_dumps
+from diagnose.parse.facts import (
+    drawing_models,
+    echoed_commands,
+    environment,
+    failure_facts,
+    log_facts,
+    projects,
+    run_memory,
+    settings_dumps,
+)
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
 from diagnose.phrases import Text, phrase

@@ -1,4 +1,4 @@
-"""What the weights of a model for images, clips or sound take on a card: its network, and text encoders and VAE beside it.
+"""What the weights of a model for pictures or clips take on a card: its network, and text encoders and VAE beside it.
 
 Nothing of the pictures is in these figures. What is larger than the card here is so at any resolution, batch and adapter rank.
 """

@@ -1,4 +1,4 @@
-"""Which model for images, clips or sound a text names (rules/denoisers.yaml), and what it says of its bits and of what leaves the card: facts
+"""Which model for pictures or clips a text names (rules/denoisers.yaml), what it says of its bits and of what leaves the card: the facts
 `drawing.*`.
 
 People name such a model in a path, a title, a setting or a sentence. Where a text names several, the one that takes least counts: what is
@@ -62,7 +62,7 @@ def _readable(text: str) -> str:
 
 
 def _least(mentions: list[Mention]) -> Mention | None:
-    """Of the models that are named in full (else by their family) the one whose weights take least; its bits where any mention tells them."""
+    """Of the models named in full (else by their family) the one whose weights take least, with the bits that any mention tells."""
     full = [mention for mention in mentions if not mention.of_family] or mentions
     keys = dict.fromkeys(mention.key for mention in full)
     if not keys or len(keys) > _MOST:

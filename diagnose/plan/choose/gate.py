@@ -33,7 +33,6 @@ from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.records import NamedTuple
 from diagnose.units import Size, show
 
-
 #: Of a card, weights that take this much leave no room to draw or train.
 FILLS = 0.9
 
@@ -119,7 +118,9 @@ def leaves_the_weights(rule: Rule, job: Job) -> Text | None:
     card = job.book.size("hardware.at_most")
     if card is None or at_once.low < FILLS * card.low:
         return None
-    return phrase("plan.leaves_weights", model=same(job.book.word("drawing.model") or ""), weights=show(at_once.bytes), card=show(card.bytes))
+    return phrase(
+        "plan.leaves_weights", model=same(job.book.word("drawing.model") or ""), weights=show(at_once.bytes), card=show(card.bytes)
+    )
 
 
 def too_unsure(rule: Rule, job: Job) -> Text | None:
