@@ -139,6 +139,7 @@ def diagnose(
         reading = reading._replace(notices=(*reading.notices, *prose.contradictions(book)))
 
     book.learn(regime.project(book, sources))
+    book.learn(regime.drawing_model(book, sources))
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
     job = notebook.job_id(book, event)

@@ -72,11 +72,11 @@ def _denoiser(book: FactBook, requested: Size | None) -> Iterator[Fact]:
     name, witness = catalogue.denoiser(path or ""), Witness("catalogue", text=path or "")
     if not path and requested is not None and (known := catalogue.denoiser_of_size(requested)) is not None:
         name, width = known
-        params = rule_files.table("denoisers")[name]
+        params = catalogue.network(name).params
         witness = Witness("derived", text=f"{width} bytes * {params:,} parameters of {name} = {width * params:,} bytes, as requested")
     if name is None:
         return
-    yield _fact("model.total_params", rule_files.table("denoisers")[name], witness)
+    yield _fact("model.total_params", catalogue.network(name).params, witness)
     if name in rule_files.table("denoiser_layers"):
         yield _fact("model.denoiser", name, witness)
 

@@ -33,12 +33,12 @@ SIDES = (64, 128)
 UNET = {"sample_size": 64, "in_channels": 4, "out_channels": 4}
 #: Class and configuration, as the config.json of unet/ or transformer/ has them where they differ from the class's own.
 NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
-    "stable-diffusion-v1-5": ("UNet2DConditionModel", {**UNET, "cross_attention_dim": 768, "attention_head_dim": 8}),
-    "stable-diffusion-2-1": (
+    "stable-diffusion-v1": ("UNet2DConditionModel", {**UNET, "cross_attention_dim": 768, "attention_head_dim": 8}),
+    "stable-diffusion-2": (
         "UNet2DConditionModel",
         {**UNET, "cross_attention_dim": 1024, "attention_head_dim": [5, 10, 20, 20], "use_linear_projection": True},
     ),
-    "stable-diffusion-xl-base-1.0": (
+    "stable-diffusion-xl": (
         "UNet2DConditionModel",
         {
             **UNET,

@@ -12,9 +12,8 @@ from diagnose.catalogue.cards import (
     sizes_sold,
 )
 from diagnose.catalogue.config_json import model_of_config
+from diagnose.catalogue.denoisers import Denoiser, denoiser, denoiser_of_size, network
 from diagnose.catalogue.models import (
-    denoiser,
-    denoiser_of_size,
     every_vocabulary,
     families,
     kin,
@@ -27,6 +26,7 @@ from diagnose.catalogue.parameter_count import Experts, Latent, Model, Vision
 
 __all__ = [
     "Card",
+    "Denoiser",
     "Experts",
     "Latent",
     "Model",
@@ -45,6 +45,7 @@ __all__ = [
     "kin",
     "model",
     "model_of_config",
+    "network",
     "params_of_name",
     "sizes_sold",
     "unescaped",

@@ -10,7 +10,6 @@ from typing import Any
 from diagnose import rule_files
 from diagnose.catalogue.entries import shape_of
 from diagnose.catalogue.parameter_count import Model
-from diagnose.units import Size
 
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)
@@ -61,19 +60,6 @@ def model(path: str) -> Model | None:
         return None if spelled == path else model(spelled)
     family, place = index["entries"][number]
     return _shape(rule_files.table(f"models/{family}"), place)
-
-
-def denoiser(path: str) -> str | None:
-    """The name in rules/denoisers.yaml of the network that a path of weights for images or video ends in; None if unknown."""
-    name = path.rstrip("/").rpartition("/")[2].lower()
-    return name if name in rule_files.table("denoisers") else None
-
-
-def denoiser_of_size(size: Size) -> tuple[str, int] | None:
-    """The only network for images or video whose weights, whole and in 32 or in 16 bits, have this size, and the bytes of each."""
-    counts = {params: name for name, params in reversed(rule_files.table("denoisers").items())}
-    found = [(name, width) for params, name in counts.items() for width in (4, 2) if size.low <= width * params <= size.high]
-    return found[0] if len(found) == 1 else None
 
 
 def vocabularies(family: str) -> frozenset[int]:

@@ -13,7 +13,7 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
 from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declared
-from diagnose.parse.facts import projects
+from diagnose.parse.facts import drawing_models, projects
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text import lazy_re
 
@@ -58,12 +58,22 @@ def project(book: FactBook, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
             return
 
 
+def drawing_model(book: FactBook, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
+    """The model for pictures or clips that the files name, where the log or page names none."""
+    if "drawing.network" not in book:
+        named = (list(drawing_models.facts_of_file(source.data[:_SEARCHED], source.name)) for source in sources)
+        yield from next((found for found in named if found), [])
+
+
 def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
     """The fact `run.regime`, with the witness of the strongest evidence, whether that regime trains, and the role of what serves. Before a
     run (no `event`) an unknown regime is no fact: what is checked is the run that the configuration describes."""
     regime = book.word("run.regime")
     if regime is None:
-        regime, witness = decided(scores(book, event, sources))
+        evidence = scores(book, event, sources)
+        regime, witness = decided(evidence)
+        if regime in ("unknown", "infer") and not _learns(evidence) and (named := book.fact("drawing.network")) is not None:
+            regime, witness = "generate_media", named.witness  # such a model draws where nothing speaks of training
         if event is not None or regime != "unknown":
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
     program = _program(regime, book, event, sources)
@@ -158,6 +168,11 @@ def decided(evidence: Mapping[str, Mapping[str, Evidence]]) -> tuple[str, Witnes
     if len(chosen) > 1:
         return "unknown", None
     return chosen[0], max(evidence[chosen[0]].values(), key=lambda piece: piece[0])[1]
+
+
+def _learns(evidence: Mapping[str, Mapping[str, Evidence]]) -> bool:
+    """Whether anything speaks for a regime that learns."""
+    return any(weight > 0 for regime in LEARNING for weight, _ in evidence.get(regime, {}).values())
 
 
 def scores(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> dict[str, dict[str, Evidence]]:

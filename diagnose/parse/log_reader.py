@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from diagnose.facts import Notice, Witness, declared
 from diagnose.parse.events.timeline import build_timeline, notices, pages_of_launch
-from diagnose.parse.facts import echoed_commands, environment, failure_facts, log_facts, projects, run_memory, settings_dumps
+from diagnose.parse.facts import (
+    drawing_models,
+    echoed_commands,
+    environment,
+    failure_facts,
+    log_facts,
+    projects,
+    run_memory,
+    settings_dumps,
+)
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
 from diagnose.phrases import Text, phrase
@@ -80,6 +89,7 @@ def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: 
         yield from failure_facts.facts(root, root_message)
     yield from echoed_commands.facts(reading.commands)
     yield from projects.facts(pages)
+    yield from drawing_models.facts(pages)
     printed = list(log_facts.facts(pages, end))
     served = {fact.value for fact in printed if fact.name == "rollout.model"}
     yield from (fact for fact in environment.facts(pages) if fact.origin == "log" or fact.value not in served)  # it is not trained

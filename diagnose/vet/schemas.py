@@ -702,6 +702,7 @@ class Vocabulary(Row):
     own_scripts: list[str]
     any_program: list[str]
     without_network: list[str]
+    leaves_weights: list[str]
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
@@ -1550,11 +1551,57 @@ class DeepSpeedHost(Row):
     weights_buffer: str
 
 
+class DenoiserPart(Row):
+    """A text encoder or VAE: its own number of parameters, or a language model of rules/models."""
+
+    params: int = 0
+    model: str = ""
+    called: str = ""
+
+
+class DenoiserNetwork(Row):
+    called: str
+    params: int
+    copies: int = 1
+    parts: list[str]
+    has: list[str]
+    says: str
+
+
+class DenoiserFamily(Row):
+    says: str
+    least: str
+
+
+class BitsNamed(Row):
+    bits: float
+    says: str
+
+
+class Offloading(Row):
+    programs: list[str]
+    trainers: list[str]
+    says: str
+
+
+class Denoisers(Row):
+    """Models that draw: diagnose/catalogue/denoisers.py, diagnose/parse/facts/drawing_models.py."""
+
+    parts: dict[str, DenoiserPart]
+    networks: dict[str, DenoiserNetwork]
+    families: list[DenoiserFamily]
+    signs: str
+    bits: list[BitsNamed]
+    options: list[BitsNamed]
+    of_setting: dict[str, float]
+    of_encoders: str
+    offload: dict[Literal["most", "part"], Offloading]
+
+
 class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
     adapter: int
-    beside: int
     leaves: bool
     frames: int = 0
 
@@ -1608,7 +1655,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
         "declared": Declared,
-        "denoisers": dict[str, int],
+        "denoisers": Denoisers,
         "denoiser_layers": dict[str, DenoiserLayers],
         "dumps": list[Dump],
         "effective": Effective,

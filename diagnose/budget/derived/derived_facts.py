@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from diagnose import catalogue
 from diagnose.budget.attribution.failed_tensor import identity
+from diagnose.budget.derived.drawing_facts import facts_of_drawing
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
 from diagnose.budget.derived.log_comparison import comparison_facts
@@ -63,6 +64,7 @@ def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tupl
         *missed_savings(book),
         *_tuning_facts(book),
         *_fewer_bits_facts(book),
+        *facts_of_drawing(book),
         *setting_facts(book),
     ]
     if ledger is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, cast
 
-from diagnose import rule_files
+from diagnose import catalogue, rule_files
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import earlier_torch
@@ -53,8 +53,8 @@ def recomputed(job: Setup) -> list[Term]:
 def beside(job: Setup) -> list[Term]:
     """Text encoders and VAE in 16 bits, where what they make of the data set is not cached before training. Large text encoders leave the
     card when the prompt is read, unless every image has its own."""
-    entry = layers(job.book.word("model.denoiser")) or {}
-    whole, middle = f"2*{entry['beside']}", 0 if entry["leaves"] else 1
+    name = job.book.word("model.denoiser") or ""
+    whole, middle = f"2*{catalogue.network(name).beside}", 0 if (layers(name) or {})["leaves"] else 1
     return [
         job.term("denoiser_beside", "extra_models", f"{middle}*{whole}", low="0", high=whole, source="model_index.json of the pipeline")
     ]

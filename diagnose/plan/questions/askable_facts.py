@@ -40,9 +40,11 @@ def _is_of_another_framework(fact: str, job: Job) -> bool:
 
 def is_irrelevant(fact: str, job: Job) -> bool:
     """Whether the fact is about training while the job trains nothing, about the trainer's model while an inference engine ran
-    out, or about a model and its samples where no network runs."""
+    out, about a model and its samples where no network runs, or about a model that draws, which is known and has no such shape."""
     if job.book.word("run.takes") == "none":
         return not fact.startswith(("hardware.", "host.", "run."))
+    if fact in ("model.shape", "model.path") and "drawing.model" in job.book:
+        return True
     of_training = fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")) and fact not in _KNOBS_OF_ANY_RUN
     if not job.trains and of_training:
         return True
