@@ -865,6 +865,11 @@ class SaidRow(Row):
     says: str
 
 
+class TorchRow(Row):
+    file: str
+    exception: str
+
+
 class LinesRow(Row):
     phase: str
     doing: str = ""
@@ -879,6 +884,9 @@ class Phases(Row):
     lines: list[LinesRow]
     doing: list[FrameRow]
     moves_model: FrameRow
+    training_loop: list[FrameRow]
+    before_training: list[str]
+    torch: TorchRow
     megatron_layers: FrameRow
     trainer: list[FrameRow]
     engine: list[FrameRow]
@@ -1116,6 +1124,7 @@ class FailureClause(Clause):
 
 class PhaseClause(Clause):
     phase: str
+    unless: str = ""
 
 
 class TriedClause(Clause):

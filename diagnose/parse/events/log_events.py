@@ -358,7 +358,7 @@ def _phase(placed: PlacedMessage) -> str:
     if not phase and not placed.trace.frames and not families.of(placed.message.family).kill:
         above = partial_traceback.source_line_above(placed.page, placed.index, placed.prefix)
         phase = phases.phase_of_source(above) or phases.phase_of_source(_torn_in(placed))
-    return phase or phases.phase_of_lines(*placed.span_before()) or "unknown"
+    return phase or phases.not_over(phases.phase_of_lines(*placed.span_before()), placed.trace.frames) or "unknown"
 
 
 def role_of_name(name: str) -> str | None:
