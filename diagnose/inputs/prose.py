@@ -925,22 +925,24 @@ def _capacity(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[s
 
 
 #: A figure of a row of figures of memory, and how much more the next one is at least.
-_WITH_UNIT = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?([GM])i?B?\b", re.ASCII)
+_WITH_UNIT = re.compile(r"(?<![\w.])(\d{1,6}(?:\.\d{1,3})?)\s?([GM])i?B?\b", re.ASCII | re.IGNORECASE)
 _FIGURE, MORE = re.compile(r"(\d[\d.,]{0,9}) ?([GM])?"), 1.03
 
 
 def _series(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
-    """What memory grows with, where a row of its figures only rises: `49,258 -> 61,558 -> 76,124 MiB`, two of them before it fails."""
-    text = match.string
+    """What memory grows with, where a row of its figures only rises: `49,258 -> 61,558 -> 76,124 MiB`, two of them before it fails or
+    with a word of growth between them (`grown`)."""
+    parts, text = match.groupdict(), match.string
     words = _table()["series"]
     units = re.findall(r"\d ?([GM])(?:i?B)?(?![a-z0-9])", text, re.IGNORECASE)
     if not units or not _pattern(words["of"]).search(text):
         return
-    found = _figures(match["series"]) if match["series"] else _WITH_UNIT.findall(match["steps"])
+    row, grown = parts.get("series"), parts.get("grown")
+    found = _figures(row) if row else _WITH_UNIT.findall(grown or parts["steps"])
     rows = [(float(figure.replace(",", "").rstrip(".") or 0), (unit or units[-1]).upper()) for figure, unit in found]
     sizes = [figure * (1024 if unit == "G" else 1) for figure, unit in rows]
-    fails = _pattern(words["fails"]).search(match["end"] or "") is not None
-    if len(sizes) >= 3 - fails and all(later >= MORE * earlier > 0 for earlier, later in pairwise(sizes)):
+    fails = _pattern(words["fails"]).search(parts.get("end") or "") is not None
+    if len(sizes) >= (2 if grown or fails else 3) and all(later >= MORE * earlier > 0 for earlier, later in pairwise(sizes)):
         with_what = next((value for value, says in words["with"].items() if _pattern(says).search(text)), "step")
         yield rule["fact"], with_what
 
