@@ -12,7 +12,7 @@ from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_BYTES, name_of
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.job import config_layers
-from diagnose.adapters.schema import lexicon
+from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
@@ -108,7 +108,9 @@ def _read_beside(folder: Path, path: str) -> bytes | None:
 
 
 def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], documents: Sequence[OpenDocument]) -> MissingFiles:
-    """The named files that are missing, and whether defaults hold without them."""
+    """The named files that are missing, and whether defaults hold without them. The file of a launcher or of DeepSpeed may have been given
+    under another name: pasted into a page, or after an example."""
+    roles = {framework_tables.role_of(document.kind) for document in documents if document.form in ("yaml", "json")}
     result = MissingFiles()
     names = {base_name(document.source.called or document.source.name) for document in documents}
     stems = {file.rpartition(".")[0] for file in names}
@@ -128,9 +130,13 @@ def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], docu
             if is_config_key:
                 result.trainer = True
             elif name_of(leaf.key) == "config_file":
+                if "around" in roles:
+                    continue
                 result.launcher.append((file, part.witness_of(leaf)))
             elif name_of(leaf.key) == "config":
                 result.trainer = True
+            elif "engine" in roles:
+                continue
             else:
                 _add_deepspeed(result, file, part)
             _add_notice(result, leaf.text or "", part.witness_of(leaf))
