@@ -119,6 +119,8 @@ _LANGUAGE_MARK = re.compile(
     r"(?:bash|sh|shell|console|python) {1,2}(?=[A-Z_][A-Z0-9_]{2,60}=|(?:python3?|torchrun|accelerate|deepspeed|vllm) )"
 )
 _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
+#: A full stop behind the last word of a command that a sentence holds, and the sentences that follow.
+_END_OF_SENTENCE = re.compile(r"(?<=\w)\.(?:\s{1,4}[A-Z][^\n]*)?\s*$|(?<=[\w/])。[^\n]*$")
 _ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -577,7 +579,7 @@ def _quoted_command(line: str) -> str:
         named = _LANGUAGE_MARK.match(line, mark.end())
         start = named.end() if named else mark.end()
         if _command().match(line, start) and _is_prose(line[: mark.start()]):
-            command = line[start:].partition("`")[0] if mark[0] == "`" else line[start:].rstrip("`")
+            command = line[start:].partition("`")[0] if mark[0] == "`" else _END_OF_SENTENCE.sub("", line[start:].rstrip("`"))
             if _HAS_OPTION.search(command):
                 return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""
