@@ -51,7 +51,8 @@ _TITLE = lazy_compile(
 #: A line of an exception that a program printed, as a title quotes it.
 _WHOLE = lazy_compile(
     r"[> ]{0,6}(?:#{1,6} {1,4})?(?:\[[A-Za-z][\w /-]{1,24}\]\s?:?\s?){0,2}[\"'`*]{0,3}[\w.]{1,80}(?:Error|Exception): "
-    r"(?:[\w:]{1,24} ){0,4}out of memory[.!\"'`*]{0,4}\s{0,9}", re.IGNORECASE
+    r"(?:[\w:]{1,24} ){0,4}out of memory[.!\"'`*]{0,4}\s{0,9}",
+    re.IGNORECASE,
 )
 _SOURCE = lazy_compile(
     r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
