@@ -96,7 +96,8 @@ _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,6
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
 #: A line of code that is one string of a command: `f'++policy.train_global_batch_size=512 '`, `cmd += "--bf16 "`; and a line between such.
 _STRING = re.compile(
-    r"\s{0,40}(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[]?\s{0,4}[fFrR]{0,2}([\"'])(?P<text>(?:(?!\1).){2,400})(?:\1|$)[\s,+\\)\]]{0,8}(?:#.*)?$"
+    r"\s{0,40}(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[]?\s{0,4}[fFrR]{0,2}([\"'])(?P<text>(?:(?!\1).){2,400})(?:\1|$)"
+    r"[\s,+\\)\]]{0,8}(?:#.*)?$"
 )
 _BETWEEN_STRINGS = re.compile(r"\s*(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[)\],]{0,2}\s*(?:#.*|\\)?$")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
