@@ -17,6 +17,10 @@ REDRAWN = ("data.tokens_in_batch", "data.row_patches", "train.loss_kernel", "tra
 CONFIRMING = (*((verdict, "agrees") for verdict in ("ledger.verdict", *VERDICTS)), ("attribution.exact", True))
 
 
+#: Facts that divide weights and states over cards, where they are more than one.
+_DIVIDING = ("parallel.tensor", "parallel.pipeline", "parallel.expert", "fsdp.sharding", "zero.stage")
+
+
 def _of_the_run(fact: Fact) -> bool:
     return fact.name.startswith("data.") or fact.name in REDRAWN
 
@@ -32,6 +36,8 @@ def account(book: FactBook, event: Event | None, index: int | None) -> tuple[tup
     solved = derive_facts(book, role_ledgers, named)
     if event is not None and book.confirmed() is not book and not any((fact.name, fact.value) in CONFIRMING for fact in solved):
         book.learn([derived_fact("ledger.without_guesses", True, "no figure of the failure confirms what is guessed")])
+        if divides := next((name for name in _DIVIDING if (fact := book.fact(name)) and fact.origin == "guessed" and fact.value != 1), ""):
+            book.learn([derived_fact("ledger.sharding_guessed", True, f"{divides} is guessed")])
         role_ledgers = ledgers(book)
         solved = derive_facts(book, role_ledgers, named)
     if any(fact.name in REDRAWN for fact in solved):

@@ -16,6 +16,7 @@ from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declar
 from diagnose.parse.facts import drawing_models, projects
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text import lazy_re
+from diagnose.parse.text.find_words import find_word
 
 #: Decibans that the best regime must have, and lead the next by; below them the regime is unknown.
 LEAST, LEAD = 10, 5
@@ -150,7 +151,7 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
         return min(named.values(), key=lambda fact: fact.witness.line)
     for row in rows:
         for word in row.get("words", ()):
-            if (name := next((name for name, text in texts if word.encode() in text), None)) is not None:
+            if (name := next((name for name, text in texts if find_word(text, word.encode()) >= 0), None)) is not None:
                 return Fact("run.program", row["program"], "derived", Witness(name, key=word))
     if known and engine is not None and regime in IDLE:
         return Fact("run.program", engine.value, "derived", engine.witness)
@@ -200,7 +201,7 @@ def _evidence(book: FactBook, event: Event | None, sources: Sequence[ConfigSourc
     for source in sources:
         text = f"{Path(source.called or source.name).name}\n".encode(errors="replace") + source.data[:_SEARCHED]
         for word, told in rules["words"].items():
-            if word.encode() in text:
+            if find_word(text, word.encode()) >= 0:
                 yield from ((regime, "words", weight, Witness(source.name, key=word)) for regime, weight in told)
     if event is not None and event.frames:
         place = event.evidence[:2][-1]

@@ -94,6 +94,12 @@ _INTRODUCES = re.compile(
 )
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
+#: A line of code that is one string of a command: `f'++policy.train_global_batch_size=512 '`, `cmd += "--bf16 "`; and a line between such.
+_STRING = re.compile(
+    r"\s{0,40}(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[]?\s{0,4}[fFrR]{0,2}([\"'])(?P<text>(?:(?!\1).){2,400})(?:\1|$)"
+    r"[\s,+\\)\]]{0,8}(?:#.*)?$"
+)
+_BETWEEN_STRINGS = re.compile(r"\s*(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[)\],]{0,2}\s*(?:#.*|\\)?$")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 #: The prompt of a shell with somebody's name and machine, and a command behind it.
 _PROMPTED = re.compile(r"\s{0,8}(?:\([\w.-]{1,60}\) ?){0,2}[\w.-]{1,60}@[\w.-]{1,80}[: ]\S{0,200} ?[#$%>] ")
@@ -115,6 +121,8 @@ _LANGUAGE_MARK = re.compile(
     r"(?:bash|sh|shell|console|python) {1,2}(?=[A-Z_][A-Z0-9_]{2,60}=|(?:python3?|torchrun|accelerate|deepspeed|vllm) )"
 )
 _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){0,8}=|\S{1,200}\.(?:ya?ml|json|toml)\b)")
+#: A full stop behind the last word of a command that a sentence holds, and the sentences that follow.
+_END_OF_SENTENCE = re.compile(r"(?<=\w)\.(?:\s{1,4}[A-Z][^\n]*)?\s*$|(?<=[\w/])。[^\n]*$")
 _ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -336,6 +344,8 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
         end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)
     ):
         return end
+    if _STRING.match(line) and (end := _end_of_strings(lines, index)):
+        return end
     if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
         end = index
         while end < len(lines) and (lines[end].startswith(("    ", "\t")) or not lines[end].strip()):
@@ -381,6 +391,29 @@ def _end_of_overrides(lines: Sequence[str], index: int) -> int:
         count += max(1, len(_OPTIONS.findall(lines[end], 0, LINE)))
         end += 1
     return end if count >= MIN_KEYS else 0
+
+
+def _end_of_strings(lines: Sequence[str], index: int) -> int:
+    """The end of the lines of code that are one string of a command each; 0 for fewer options and overrides than make a block."""
+    end = index
+    while end < len(lines) and lines[end].strip() and (_STRING.match(lines[end]) or _BETWEEN_STRINGS.match(lines[end])):
+        end += 1
+    return end if _without_quotes("\n".join(lines[index:end])) else 0
+
+
+def _without_quotes(text: str) -> str:
+    """The command that lines of code hold a string each of, every word where it stood; "" for other text. What a field of an f-string
+    stands for is not known, so that such an option is left out."""
+    plain: list[str] = []
+    count = 0
+    for line in text.split("\n"):
+        string = _STRING.match(line)
+        if string is None and line.strip() and not _BETWEEN_STRINGS.match(line):
+            return ""
+        words = string["text"].removesuffix("\\") if string else ""
+        count += _OPTION.match(words) is not None
+        plain.append(f"{' ' * string.start('text')}{words} \\" if string and "{" not in words else " \\")
+    return "\n".join(plain).rstrip(" \\\n") if count >= MIN_KEYS else ""
 
 
 def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
@@ -468,6 +501,13 @@ def _end_of_arguments(lines: Sequence[str], index: int) -> int:
 
 def _parse_block(block: Block, name: str) -> ConfigSource | None:
     """The block as a config if the adapters recognise it, padded with blank lines to keep the page's line numbers."""
+    source = _read_block(block, name)
+    if source is None and (text := _without_quotes(block.text)):
+        return _read_block(replace(block, text=text), name)
+    return source
+
+
+def _read_block(block: Block, name: str) -> ConfigSource | None:
     text = block.text if block.fenced else block.text.expandtabs(4)
     first, _, rest = text.partition("\n")
     shown = _SHOWN_FILE.match(first)
@@ -541,7 +581,7 @@ def _quoted_command(line: str) -> str:
         named = _LANGUAGE_MARK.match(line, mark.end())
         start = named.end() if named else mark.end()
         if _command().match(line, start) and _is_prose(line[: mark.start()]):
-            command = line[start:].partition("`")[0] if mark[0] == "`" else line[start:].rstrip("`")
+            command = line[start:].partition("`")[0] if mark[0] == "`" else _END_OF_SENTENCE.sub("", line[start:].rstrip("`"))
             if _HAS_OPTION.search(command):
                 return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""

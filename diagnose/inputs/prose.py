@@ -297,14 +297,8 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
             rule, sentences
         )
     page, frames, place = _cut_traceback(log)
-    phase = phases.phase_of_frames(frames) if frames else ""
-    phase = (
-        phase
-        or says_phase(sentence.text)
-        or next(filter(None, (says_phase(other.text) for other in sentences if says_failure(other.text))), "")
-        or next(filter(None, (_fails_in(other.text) for other in sentences)), "")
-        or next((says_phase(other.text) for other in sentences if other.heading and other.line == 1), "")
-    )
+    said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
+    phase = phases.phase_of_frames(frames) or next(filter(None, said), "")
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
     return Event(
@@ -316,6 +310,14 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         frames=frames,
         evidence=evidence,
     )
+
+
+def _phases_said(report: Sentence, sentences: Sequence[Sentence]) -> Iterator[str]:
+    """The phases in which it failed by the words of a page, those of the weightiest place first; "" from a sentence that names none."""
+    yield says_phase(report.text)
+    yield from (says_phase(other.text) for other in sentences if says_failure(other.text))
+    yield from (_fails_in(other.text) for other in sentences)
+    yield from (says_phase(other.text) for other in sentences if other.heading and other.line == 1)
 
 
 def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
@@ -331,8 +333,9 @@ def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
     root = reading.root
     if root is None or reading.events[root].phase != "unknown":
         return reading
+    frames = reading.events[root].frames
     phases_said = ((sentence, says_phase(sentence.text) if _reports(sentence.text) else _fails_in(sentence.text)) for sentence in sentences)
-    sentence, phase = next(((sentence, phase) for sentence, phase in phases_said if phase), (None, ""))
+    sentence, phase = next(((sentence, phase) for sentence, phase in phases_said if phases.not_over(phase, frames)), (None, ""))
     if sentence is None:
         return reading
     event = replace(reading.events[root], phase=phase)
@@ -388,7 +391,12 @@ def says_phase(text: str) -> str:
     counts: `load 3G --> train OOM`."""
     if _ARROW.search(text):
         text = next((part for part in _ARROW.split(text) if _speaks_of_failure(part)), text)
-    return next((str(rule["phase"]) for rule in _table()["when"] if _pattern(rule["says"]).search(text)), "")
+    return next((str(rule["phase"]) for rule in _table()["when"] if _says(rule, text)), "")
+
+
+def _says(rule: Mapping[str, Any], text: str) -> bool:
+    """Whether a rule's words stand in a text, and none of those that keep it from being read there."""
+    return _pattern(rule["says"]).search(text) is not None and not ("unless" in rule and _pattern(rule["unless"]).search(text))
 
 
 def _fails_in(text: str) -> str:
@@ -917,22 +925,24 @@ def _capacity(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[s
 
 
 #: A figure of a row of figures of memory, and how much more the next one is at least.
-_WITH_UNIT = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?([GM])i?B?\b", re.ASCII)
+_WITH_UNIT = re.compile(r"(?<![\w.])(\d{1,6}(?:\.\d{1,3})?)\s?([GM])i?B?\b", re.ASCII | re.IGNORECASE)
 _FIGURE, MORE = re.compile(r"(\d[\d.,]{0,9}) ?([GM])?"), 1.03
 
 
 def _series(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
-    """What memory grows with, where a row of its figures only rises: `49,258 -> 61,558 -> 76,124 MiB`, two of them before it fails."""
-    text = match.string
+    """What memory grows with, where a row of its figures only rises: `49,258 -> 61,558 -> 76,124 MiB`, two of them before it fails or
+    with a word of growth between them (`grown`)."""
+    parts, text = match.groupdict(), match.string
     words = _table()["series"]
     units = re.findall(r"\d ?([GM])(?:i?B)?(?![a-z0-9])", text, re.IGNORECASE)
     if not units or not _pattern(words["of"]).search(text):
         return
-    found = _figures(match["series"]) if match["series"] else _WITH_UNIT.findall(match["steps"])
+    row, grown = parts.get("series"), parts.get("grown")
+    found = _figures(row) if row else _WITH_UNIT.findall(grown or parts["steps"])
     rows = [(float(figure.replace(",", "").rstrip(".") or 0), (unit or units[-1]).upper()) for figure, unit in found]
     sizes = [figure * (1024 if unit == "G" else 1) for figure, unit in rows]
-    fails = _pattern(words["fails"]).search(match["end"] or "") is not None
-    if len(sizes) >= 3 - fails and all(later >= MORE * earlier > 0 for earlier, later in pairwise(sizes)):
+    fails = _pattern(words["fails"]).search(parts.get("end") or "") is not None
+    if len(sizes) >= (2 if grown or fails else 3) and all(later >= MORE * earlier > 0 for earlier, later in pairwise(sizes)):
         with_what = next((value for value, says in words["with"].items() if _pattern(says).search(text)), "step")
         yield rule["fact"], with_what
 

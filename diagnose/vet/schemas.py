@@ -869,6 +869,11 @@ class SaidRow(Row):
     says: str
 
 
+class TorchRow(Row):
+    file: str
+    exception: str
+
+
 class LinesRow(Row):
     phase: str
     doing: str = ""
@@ -883,6 +888,9 @@ class Phases(Row):
     lines: list[LinesRow]
     doing: list[FrameRow]
     moves_model: FrameRow
+    training_loop: list[FrameRow]
+    before_training: list[str]
+    torch: TorchRow
     megatron_layers: FrameRow
     trainer: list[FrameRow]
     engine: list[FrameRow]
@@ -1120,6 +1128,7 @@ class FailureClause(Clause):
 
 class PhaseClause(Clause):
     phase: str
+    unless: str = ""
 
 
 class TriedClause(Clause):

@@ -152,6 +152,7 @@ _TITLES = (
     "# CUDA_ERROR_OUT_OF_MEMORY, why",
     "# CUDA out of memory. Tried to allocate 20.00 MiB",
     "**RuntimeError: CUDA error: out of memory**",
+    "# RuntimeError: CUDA out of memory on two cards",
 )
 _GROWTH = "E cuda_driver.cc:1002] failed to allocate 190.31M (199557120 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY"
 
@@ -168,8 +169,9 @@ def test_a_message_in_a_heading_goes_behind_a_log_line(title: str, message: str,
     assert (event.evidence[0].line, str(event.requested)) == (6, requested)
 
 
-def test_a_message_in_a_heading_alone_is_the_failure_if_only_a_program_knows_its_figures() -> None:
-    assert [diagnose.explain(f"{title}\n\nPlease help!\n").verdict.status for title in _TITLES] == ["oom", "oom", "suspected"]
+def test_a_message_in_a_heading_alone_is_the_failure_if_a_program_printed_it() -> None:
+    """Its figures show that, or that it is the whole line of an exception; in the words of a person it is only named."""
+    assert [diagnose.explain(f"{title}\n\nPlease help!\n").verdict.status for title in _TITLES] == ["oom", "oom", "oom", "suspected"]
 
 
 def test_a_card_of_another_capacity_is_said_and_not_believed() -> None:

@@ -36,6 +36,7 @@ def test_a_name_tells_what_the_program_does(text: str, task: str) -> None:
         "the dog would bark, and the model has learned nothing",  # a word, not the project
         "realesrgan==0.3.0\nwhisperx 3.1.1\nauto-gptq: 0.7.1",  # what is installed
         "the shape of the tensor",
+        "the list holds 922 neighs/bark and 12.5 GB/HAT",  # so many of something per something
         'File "/root/miniconda3/envs/TTS/lib/python3.9/site-packages/torch/a.py", line 1',  # what somebody calls an environment
     ],
 )

@@ -22,7 +22,7 @@ _TOML = lazy_compile(r"^\[\[?[A-Za-z_][\w.-]*\]\]?[ \t]*(?:#.*)?\r?$", re.MULTIL
 #: `[ -f x ]` is a test of the shell, and `{ export A=1; ... }` a group of its commands.
 _JSON = lazy_compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*(?:\{(?!\s{1,80}[A-Za-z_][\w./-]{0,80}[ \t]{1,8}[^\s:])|\[(?!\[?\s+-))", re.DOTALL)
 _JSONNET = lazy_compile(r"(?:\s|//[^\n]*\n|#[^\n]*\n)*local\s+[A-Za-z_]\w*\s*(?:=[^=\n]*[;{\[]|\([\w, ]*\)\s*=|=\s*\n)")
-_PATH = lazy_compile(r"^[A-Za-z_][\w]*(?:\.[\w]+)+=", re.MULTILINE)
+_PATH = lazy_compile(r"^[ \t]*(?:\+{1,2}|~)?[A-Za-z_]\w*(?:\.\w+)+=", re.MULTILINE)  # an override, as Hydra adds and deletes keys too
 _SPACED = lazy_compile(r"^[A-Za-z_]\w* = ", re.MULTILINE)  # no assignment of a shell
 _WINDOWS = lazy_compile(r"^[ \t]*(?:@echo off|\$env:\w+[ \t]*=)", re.MULTILINE | re.IGNORECASE)
 

@@ -12,7 +12,7 @@ from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.formats.config_value import CONFIG_ENDINGS, MAX_BYTES, name_of
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.job import config_layers
-from diagnose.adapters.schema import lexicon
+from diagnose.adapters.schema import framework_tables, lexicon
 from diagnose.adapters.translate.config_part import Part
 from diagnose.facts import Notice, Witness
 from diagnose.phrases import phrase
@@ -108,7 +108,9 @@ def _read_beside(folder: Path, path: str) -> bytes | None:
 
 
 def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], documents: Sequence[OpenDocument]) -> MissingFiles:
-    """The named files that are missing, and whether defaults hold without them."""
+    """The named files that are missing, and whether defaults hold without them. The file of a launcher or of DeepSpeed may have been given
+    under another name: pasted into a page, or after an example."""
+    roles = _roles_given(documents)
     result = MissingFiles()
     names = {base_name(document.source.called or document.source.name) for document in documents}
     stems = {file.rpartition(".")[0] for file in names}
@@ -125,12 +127,12 @@ def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], docu
                 or not (is_config_key or file.endswith(CONFIG_ENDINGS))
             ):
                 continue
-            if is_config_key:
+            if is_config_key or name_of(leaf.key) == "config":
                 result.trainer = True
+            elif _ROLE_OF_KEY.get(name_of(leaf.key), "engine") in roles:
+                continue
             elif name_of(leaf.key) == "config_file":
                 result.launcher.append((file, part.witness_of(leaf)))
-            elif name_of(leaf.key) == "config":
-                result.trainer = True
             else:
                 _add_deepspeed(result, file, part)
             _add_notice(result, leaf.text or "", part.witness_of(leaf))
@@ -146,6 +148,15 @@ def find_missing(parts: Iterable[Part], programs: Iterable[StartedProgram], docu
         elif start.table is not None and _is_script(start) and not any(base_name(file) in names for file in files):
             result.trainer = True  # this program always reads a configuration
     return result
+
+
+#: What a file is that is named by a key which is none of the trainer's; any other is DeepSpeed's.
+_ROLE_OF_KEY = {"config_file": "around"}
+
+
+def _roles_given(documents: Iterable[OpenDocument]) -> set[str]:
+    """The roles of the files among the documents that are no scripts."""
+    return {framework_tables.role_of(document.kind) for document in documents if document.form in ("yaml", "json")}
 
 
 def _shipped(part: Part, file: str) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,10 @@ def _accepts(key: Key, leaf: Leaf) -> bool:
     return True
 
 
+#: The value of an option without the blank before the next one: `64--max-total-tokens 128`.
+_GLUED = re.compile(r"([\w.]{1,40}?)(--[A-Za-z][\w-]{1,60})")
+
+
 def invalid_value_notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
     """One warning per invalid value."""
     result = []
@@ -40,6 +45,8 @@ def invalid_value_notices(part: Part, leaves: Iterable[Leaf]) -> list[Notice]:
         words = dict.fromkeys(word for key in part.table.named(name_of(leaf.key)) for word in _accepted_words(key))
         accepted = Text(", ".join(word.en for word in words), "、".join(word.zh for word in words))
         message = phrase("adapters.wrong_value", name=leaf.key, value=leaf.written[:VALUE], wanted=accepted)
+        if glued := _GLUED.match(leaf.written):
+            message = phrase("adapters.glued_option", name=leaf.key, value=glued[1], option=glued[2])
         result.append(Notice("warning", "config.wrong_value", message, _place(part, leaf)))
     return result
 

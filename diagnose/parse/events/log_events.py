@@ -48,6 +48,12 @@ _HEADING = lazy_compile(r"[> ]{0,6}(?:#{1,6} |\*\*[^*\n]{1,300}\*\*\s{0,9}$)")
 _TITLE = lazy_compile(
     r"(?!.*(?:\d:\d\d|\b(?:INFO|WARN(?:ING)?|ERROR|FATAL|error|warning)\b|Error|Exception))[\w ,.'\"()，。、：！-]*\w{2}[ ,(，：]{0,3}$"
 )
+#: A line of an exception that a program printed, as a title quotes it.
+_WHOLE = lazy_compile(
+    r"[> ]{0,6}(?:#{1,6} {1,4})?(?:\[[A-Za-z][\w /-]{1,24}\]\s?:?\s?){0,2}[\"'`*]{0,3}[\w.]{1,80}(?:Error|Exception): "
+    r"(?:[\w:]{1,24} ){0,4}out of memory[.!\"'`*]{0,4}\s{0,9}",
+    re.IGNORECASE,
+)
 _SOURCE = lazy_compile(
     r"(?:\braise\s+[\w.]{1,80}\(|\b(?:print|warn\w{0,8}|log\w{0,8}\.\w{1,12})\(|==\s*|\b(?:if|in|not|or|and)\s+)[rfb]?[\"'`][^\"'`]{0,80}$"
 )
@@ -102,6 +108,11 @@ class PlacedMessage:
             return False
         is_title = not self.page.excerpt.offset and len(self.page) > 2 and not self.page.line(1).text.strip()
         return is_title and _TITLE.match(self.page.excerpt.raw[: min(self.offset, CONTEXT)].decode("utf-8", "replace")) is not None
+
+    @property
+    def is_whole_line(self) -> bool:
+        """Whether nothing stands in its line but the class of the exception and its words; marks of a heading and tags count as nothing."""
+        return bool(self.exception) and _WHOLE.fullmatch(self.page.line(self.index).text) is not None
 
     @property
     def gave_up(self) -> bool:
@@ -358,7 +369,7 @@ def _phase(placed: PlacedMessage) -> str:
     if not phase and not placed.trace.frames and not families.of(placed.message.family).kill:
         above = partial_traceback.source_line_above(placed.page, placed.index, placed.prefix)
         phase = phases.phase_of_source(above) or phases.phase_of_source(_torn_in(placed))
-    return phase or phases.phase_of_lines(*placed.span_before()) or "unknown"
+    return phase or phases.not_over(phases.phase_of_lines(*placed.span_before()), placed.trace.frames) or "unknown"
 
 
 def role_of_name(name: str) -> str | None:

@@ -137,9 +137,12 @@ def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessag
 
 
 def _is_only_named(placed: PlacedMessage) -> bool:
-    """Whether words that say that memory ran out have nothing with them that only a program knows."""
+    """Whether words that say that memory ran out have nothing with them that only a program knows: no figures, no card, and no exception
+    whose whole line they are."""
     message = placed.message
-    return message.status == "oom" and not message.figures and message.gpu is None and "out of memory" in placed.words.lower()
+    if message.status != "oom" or message.figures or message.gpu is not None or "out of memory" not in placed.words.lower():
+        return False
+    return not placed.is_whole_line
 
 
 def _mark_survived(messages: Sequence[PlacedMessage], survival: Survival) -> None:

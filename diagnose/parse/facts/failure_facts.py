@@ -138,6 +138,9 @@ def circumstances(root: Event) -> Iterator[Fact]:
     elif root.source_line and (doing := activity.activity_of_source(root.source_line)):
         yield Fact("log.doing", doing, "log", place)
     yield Fact("log.proved", root.status == "oom", "log", place)
+    family = families.of(root.family)
+    if family.memory == "card" and not family.allocator and (through := activity.asks_torch(root.exception, root.frames)) is not None:
+        yield Fact("log.through_torch", through, "log", place)
     if root.exception in _NAMED:
         yield Fact("log.torch_before_2_5", _NAMED[root.exception], "log", place)
     if root.phase != "unknown":

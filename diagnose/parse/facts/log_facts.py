@@ -13,6 +13,7 @@ from diagnose.parse.events import order
 from diagnose.parse.events.log_events import role_of_name
 from diagnose.parse.facts import echoed_commands, settings_dumps
 from diagnose.parse.text import grammar_statements
+from diagnose.parse.text.find_words import find_word
 from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.parse.text.lines import REACH, lines_below
 from diagnose.records import NamedTuple
@@ -156,7 +157,7 @@ def _regime_words(pages: Sequence[Page]) -> Iterator[Fact]:
         parts = [(0, raw)] if len(raw) <= 2 * _LOOK else [(0, raw[:_LOOK]), (len(raw) - _LOOK, raw[-_LOOK:])]
         for start, part in parts:
             for words in list(missing):
-                word, at = next(((word, at) for word in words if (at := part.find(word)) >= 0), (b"", -1))
+                word, at = next(((word, at) for word in words if (at := find_word(part, word)) >= 0), (b"", -1))
                 if at >= 0:
                     missing.remove(words)
                     yield Fact("run.word", word.decode(), "log", page.witness(page.excerpt.offset + start + at))

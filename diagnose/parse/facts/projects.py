@@ -30,6 +30,9 @@ _WORD = lazy_compile(rb"[a-z0-9+]+")
 _RELEASE = lazy_compile(rb"[ \t]*(?:[=~<>!@]=?=?|:|[ \t]|\()[ \t]*v?\d+\.\d")
 _IMPORTED = (b"import ", b"from ")
 
+#: A number of something, of which a slash says per what: `922 neighs/atom`.
+_PER = lazy_compile(rb"\d[\d.,]{0,12}[ \t]?[A-Za-z%]{1,16}/$")
+
 #: More names than these are a list of what exists or is installed, and say nothing of what runs.
 _MOST = 40
 
@@ -96,6 +99,8 @@ def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, in
             is_placed = raw[max(start, first - 7) : first].endswith((b"/", b"\\", *_IMPORTED)) or raw[last : last + 1] in (b"/", b"\\")
             if raw[max(start, first - 5) : first].endswith((b"envs/", b"envs\\")):
                 continue  # an environment is called as its owner likes
+            if _PER.search(raw, max(start, first - 32), first):
+                continue
             if (is_placed or word not in placed) and not _RELEASE.match(raw, last):
                 yield match.group().decode(), task, first, _PLACED if is_placed else 1
 

@@ -1,5 +1,5 @@
 """What the job was doing, finer than a phase, and its training method: from frames that occur in one activity only (rules/phases.yaml:
-`doing`, `moves_model`, `megatron`, `trainer`, `stage`)."""
+`doing`, `moves_model`, `torch`, `megatron`, `trainer`, `stage`)."""
 
 from __future__ import annotations
 
@@ -42,6 +42,14 @@ def moves_model(frames: Sequence[Frame]) -> bool:
         lazy_re.matches_pattern(rule["caller"], outer.function) and lazy_re.matches_pattern(rule["function"], inner.function)
         for outer, inner in pairwise(frames)
     )
+
+
+def asks_torch(exception: str, frames: Sequence[Frame]) -> bool | None:
+    """Whether torch asked for the memory, by its code or its exception; False for the exception of another library, None for neither."""
+    rule = rule_files.table("phases")["torch"]
+    if any(lazy_re.matches_pattern(rule["file"], frame.file.replace("\\", "/")) for frame in frames):
+        return True
+    return lazy_re.matches_pattern(rule["exception"], exception) if exception else None
 
 
 def runs_megatron(frames: Sequence[Frame]) -> bool:

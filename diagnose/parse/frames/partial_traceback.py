@@ -28,7 +28,7 @@ _MARKED = lazy_compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*
 
 #: A call, an index or an assignment: prose has none without a blank.
 _CODE = lazy_compile(r"\w[(\[]|\w\.\w{1,60}$|\s[-+*/@|&]?=\s|\s@\s")
-_HEAD = lazy_compile(r"Traceback \(most recent call last\):\s*$")
+_HEAD = lazy_compile(r"\s{0,12}(?=Traceback \(most recent call last\):\s*$)")
 #: What Python prints between a traceback and that of the exception raised from it.
 _CHAINED = lazy_compile(r"The above exception was the direct cause of|During handling of the above exception")
 _FENCE = lazy_compile(r"\s*(?:`{1,8}\w*\s*$|~~~|</)")
@@ -65,8 +65,9 @@ def cut_off_frames(page: Page, index: int) -> Traceback:
     """The frames of a traceback that begins just below a message: of another process that reported the same failure, if it ends, cut off,
     before its exception; of the one that was raised from the message's, if Python says so."""
     lines: list[tuple[int, str]] = []
-    begins, chained = index, False
-    for at, text in lines_below(page, index, APART + LISTED):
+    head, begins, chained, margin = None, index, False, ""  # the margin: pages indent what programs print
+    for at, line in lines_below(page, index, APART + LISTED):
+        text = line.removeprefix(margin)
         if lines and (_FENCE.match(text) or not text.strip()):
             break
         if not lines and at - begins > APART:
@@ -75,7 +76,9 @@ def cut_off_frames(page: Page, index: int) -> Traceback:
             begins, chained = at, True
         if lines and _ENDS.match(text) and chained:
             break
-        if lines or _HEAD.match(text):
+        if not lines and (head := _HEAD.match(line)):
+            margin, text = head[0], line[head.end() :]
+        if lines or head:
             lines.append((at, text))
         if lines and (_ENDS.match(text) or at - index == APART + LISTED):
             return Traceback()

@@ -66,6 +66,16 @@ def _matches_place(files: str | None, functions: str | None, file: str, function
     return _fits({name: pattern for name, pattern in named.items() if pattern is not None}, file, function, "", "")
 
 
+def not_over(phase: str, frames: Sequence[Frame]) -> str:
+    """A phase that anything but the frames shows; "" for one that is over where they run through a training loop."""
+    return "" if phase in rule_files.table("phases")["before_training"] and runs_training(frames) else phase
+
+
+def runs_training(frames: Sequence[Frame]) -> bool:
+    """Whether the frames run through a training loop."""
+    return any(_fits(rule, frame.file, frame.function, frame.statement, "") for frame in frames for rule in _rules("training_loop"))
+
+
 def phase_of_source(line: str) -> str:
     """The phase that a line of source shows by itself, without its frame; "" where it shows none."""
     return phase_of_frames((Frame("", 0, "", line),)) if line else ""
