@@ -308,7 +308,7 @@ def test_what_was_given_back_counts_as_allocated_at_the_failure() -> None:
 
 
 def test_the_bar_of_a_snapshot_alone_is_the_card_that_is_named() -> None:
-    """What torch held as the snapshot says it; what is left of the card and no context of ours is somebody else's."""
+    """What torch held as the snapshot says it; what is left of the card lies outside torch's allocator, nobody says whose it is."""
     alone = explain(gpu="A100-80GB", snapshot=Source.text(pickle.dumps(made()), "s.pickle"))
     shown = card_bar.build_card(alone, "en")
     assert shown is not None and shown.edge > 79 * GIB
@@ -317,7 +317,7 @@ def test_the_bar_of_a_snapshot_alone_is_the_card_that_is_named() -> None:
         size for kind, size in parts.items() if kind in ("weights", "gradients", "optimizer", "activations", "logits", "other", "allocated")
     )
     assert (torch, parts["unused"], parts["free"]) == (54 * GIB, 5400 * MIB, 3 * GIB)
-    assert parts["foreign"] > 14 * GIB > 3 * GIB > parts["outside"]
+    assert parts["outside"] > 17 * GIB and "foreign" not in parts
     assert card_bar.build_card(explain(snapshot=Source.text(pickle.dumps(made()), "s.pickle")), "en") is None
 
 
