@@ -46,6 +46,12 @@ def record(framework: str) -> Record | None:
     return Record(columns, names, data.get("defaults", {}), dashes)
 
 
+def entry_points(framework: str) -> frozenset[str]:
+    """The entry points of a framework that are recorded."""
+    found = record(framework)
+    return frozenset(column.entry for column in found.columns) if found is not None else frozenset()
+
+
 class Use(NamedTuple):
     """What tells the release and the entry point of a document: words of entry points, the possible releases of each framework of its
     lineage, and the keys that stand in it (`written`), which rule out what lacks them."""

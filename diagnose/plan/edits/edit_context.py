@@ -40,8 +40,7 @@ class EditContext(NamedTuple):
     def covers_release(self, document: Document, key: Key) -> bool | None:
         """Whether the key exists in the job's release and entry point: by our table, and by what the published packages declare there;
         None where that is unknown."""
-        entries = [str(fact.value) or document.entry for fact in self.entry_points()]
-        if key.entry and not any(key.reads(entry) for entry in entries):
+        if key.entry and not any(key.reads(entry) for entry in self._entries_of(document)):
             return False
         covers = key.releases.covers(self._bringing(document, key))
         if covers is False or key.struct:
@@ -52,6 +51,15 @@ class EditContext(NamedTuple):
             return declares
         is_undated = covers and key.releases.low is None  # its table says nothing of its first release, and a record does
         return None if is_undated and declared_keys.beginning(document.framework, key, use) is not None else covers
+
+    def _entries_of(self, document: Document) -> list[str]:
+        """The entry points that the document may be of: the job's, or its own; where neither is known, those that read all its keys."""
+        named = [entry for fact in self.entry_points() if (entry := str(fact.value) or document.entry)]
+        if named:
+            return named
+        table = framework_tables.table(document.framework)
+        keys = [key for entry in document.entries for key in table.named(name_of(entry.key)) if key.entry]
+        return [entry for entry in declared_keys.entry_points(document.framework) if all(key.reads(entry) for key in keys)] or [""]
 
     def _bringing(self, document: Document, key: Key) -> ReleaseSpan:
         """The releases that may be in use of what brings the key: the document's framework, one that it extends, or another library."""
