@@ -42,11 +42,11 @@ def facts_of_file(data: bytes, name: str) -> Iterator[Fact]:
 
 def _facts_of(raw: bytes, origin: Origin, witness_at: Any) -> Iterator[Fact]:
     parts = [raw] if len(raw) <= 2 * _LOOK else [raw[:_LOOK], raw[-_LOOK:]]
-    text = b"\n".join(parts).decode("latin-1")  # a letter for each byte: places in the text are those in the bytes
-    named = _least(list(denoisers.mentions(_readable(text))))
+    text = b"\n".join(parts).decode("utf-8", "surrogateescape")  # every byte comes back, so that a place in the text is one in the bytes
+    named = _least(list(denoisers.mentions(text)))
     if named is None:
         return
-    witness = witness_at(min(named.start, len(parts[0])))
+    witness = witness_at(min(len(text[: named.start].encode("utf-8", "surrogateescape")), len(parts[0])))
     told: dict[str, Value] = {
         "drawing.network": named.key,
         "drawing.bits": named.bits or denoisers.option_bits(text),
@@ -54,11 +54,6 @@ def _facts_of(raw: bytes, origin: Origin, witness_at: Any) -> Iterator[Fact]:
         "drawing.offload": _offload(text.lower()),
     }
     yield from (Fact(name, value, origin, witness) for name, value in told.items() if value is not None)
-
-
-def _readable(text: str) -> str:
-    """The text with the question mark of Chinese, which is three bytes, as one of as many."""
-    return text.replace("ï¼\x9f", "?  ")
 
 
 def _least(mentions: list[Mention]) -> Mention | None:
