@@ -103,6 +103,7 @@ def _joined(best: Verdict, further: Verdict) -> Verdict:
         share=best.share if best.accounts_for else further.share,
         evidence=tuple(dict.fromkeys(best.evidence + further.evidence)),
         put_right=best.put_right or further.put_right,
+        rules_out=best.rules_out or further.rules_out,
         # what was set aside lends no advice to what stands
         remedies=best.remedies if further.also_true and not best.also_true else tuple(dict.fromkeys(best.remedies + further.remedies)),
     )

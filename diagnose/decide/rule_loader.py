@@ -19,7 +19,8 @@ from diagnose.records import NamedTuple
 Raw: TypeAlias = "Mapping[str, Any]"
 
 #: What a rule needs to speak; the examples stay behind.
-_SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "references")
+_SPOKEN = ("id", "cause", "status", "title", "presume", "assuming", "yields_to", "evidence", "put_right", "remedies", "rules_out",
+           "references")  # fmt: skip
 
 
 class Rule(NamedTuple):
@@ -39,6 +40,7 @@ class Rule(NamedTuple):
     evidence: Text
     put_right: Text | None  # which setting to put right, where a configuration is not in effect
     remedies: tuple[str, ...]
+    rules_out: str  # the list of the vocabulary with the remedies that leave what it speaks of as it is; "": none
     references: tuple[str, ...]
     ours: bool = False  # shipped with the manual; a user's own rule has no page
 
@@ -83,6 +85,7 @@ def rule_of(raw: Raw, *, ours: bool = False) -> Rule:
             evidence=_text(raw["evidence"]),
             put_right=_text(raw["put_right"]) if "put_right" in raw else None,
             remedies=tuple(raw.get("remedies", ())),
+            rules_out=raw.get("rules_out", ""),
             references=tuple(raw.get("references", ())),
             ours=ours,
         )

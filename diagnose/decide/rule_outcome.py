@@ -211,4 +211,5 @@ def _verdict(
         put_right=put_right,
         open=open,
         lacks=lacks,
+        rules_out=rule.rules_out,
     )

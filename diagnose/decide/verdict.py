@@ -36,6 +36,7 @@ class Verdict(NamedTuple):
     put_right: Text | None = None  # which setting to put right, where a configuration is not in effect
     open: int = 0  # lines of the rule that are still unknown
     lacks: tuple[str, ...] = ()  # the facts that those lack, one of each line
+    rules_out: str = ""  # the list of the vocabulary with the remedies that leave it as it is
 
     @property
     def certainty(self) -> Certainty:
@@ -50,3 +51,9 @@ class Judgement(NamedTuple):
     undecided: tuple[Verdict, ...]
     all: tuple[Verdict, ...]
     faults: tuple[Text, ...] = ()  # rules that crashed: a note about the rule, never about the patient
+
+    @property
+    def leading(self) -> Verdict | None:
+        """The first cause that is more than a guess and not only true beside others; None without one."""
+        named = (cause for cause in self.causes if not cause.also_true and cause.cause != "unknown" and cause.outcome != "possible")
+        return next(named, None)

@@ -60,6 +60,7 @@ class Cause(Row):
     put_right: Both | None = None
     background: Both | None = None
     remedies: list[str] = []
+    rules_out: str = ""
     references: list[str]
     given: dict[str, str] = {}
     examples: list[CauseExample]
@@ -703,6 +704,7 @@ class Vocabulary(Row):
     any_program: list[str]
     without_network: list[str]
     leaves_weights: list[str]
+    leaves_states: list[str]
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str

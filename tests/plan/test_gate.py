@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from cases import diagnosed
 from workshop import GIB, book
 
+from diagnose import vocabulary
 from diagnose.decide.verdict import Judgement
 from diagnose.phrases import same
 from diagnose.pipeline import explain
@@ -95,3 +97,14 @@ def test_what_helps_is_of_the_regime_and_never_mixes_host_and_card() -> None:
     assert "more_host_ram" in host[:2] and "gradient_checkpointing" not in host
     assert not {"lower_max_model_len", "tensor_parallel"}.isdisjoint(usual(run__regime="serve", log__phase="kv_cache")[:3])
     assert usual(run__regime="nobody") == []
+
+
+def test_what_leaves_the_leading_cause_as_it_is_is_not_offered() -> None:
+    """A cause whose rule has `rules_out`: the remedies of that list are refused with its title, others are not."""
+    found = diagnosed("a-13b-in-full-on-four-v100")
+    leading = found.judgement.leading
+    assert leading is not None and leading.rules_out == "leaves_states"
+    assert not {remedy.id for remedy in found.outcome.remedies} & vocabulary.having("leaves_states")
+    reason = next(each.reason for each in found.outcome.rejected if each.id == "lower_micro_batch")
+    assert leading.title.en in reason.en and leading.title.zh in reason.zh
+    assert "lora" in {remedy.id for remedy in found.outcome.remedies}

@@ -74,7 +74,16 @@ def test_families_and_what_messages_mean_are_of_the_vocabulary() -> None:
 
 def test_attributes_of_words_name_words() -> None:
     """A cause or remedy that an attribute lists exists."""
-    for attribute in ("needs_evidence", "asked_first", "over_cards", "puts_right", "joins_plans", "returns_to_card"):
+    for attribute in (
+        "needs_evidence",
+        "asked_first",
+        "leaves_weights",
+        "leaves_states",
+        "over_cards",
+        "puts_right",
+        "joins_plans",
+        "returns_to_card",
+    ):
         assert set(VOCABULARY[attribute]) <= REMEDIES
     for row in VOCABULARY["only_in"]:
         assert set(row["remedies"]) <= REMEDIES

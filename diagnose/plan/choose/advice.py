@@ -215,12 +215,7 @@ def job_of(
     from diagnose.budget.moments import role_ledgers
     from diagnose.plan.edits import knob_edits
 
-    known: dict[str, Value] = {
-        "cause.first": next(
-            (cause.cause for cause in judgement.causes if not cause.also_true and cause.cause != "unknown" and cause.outcome != "possible"),
-            "none",
-        )
-    }
+    known: dict[str, Value] = {"cause.first": judgement.leading.cause if judgement.leading is not None else "none"}
     if book.word("log.family") is None:
         known["log.on_card"] = True
     held = remedy_rules.rules() if rules is None else rules

@@ -83,10 +83,10 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
         return offered(rule, job, {}, None, None, "unknown", why_without_figures(job, rule, None)) if meant else None
     if (why := why_without_price(rule, job, changes)) is not None:
         return offered(rule, job, changes, None, None, "unknown", why)
-    saving = bench.saving(changes) if bench.trust != "none" else None
+    saving = bench.saving(changes) if bench.trust != "none" and not is_of_another_job(job) else None
     if bench.trust == "least" and saving is not None and (saving.moment or saving.bytes.bytes <= bench.noticeable):
         saving = None  # what it saves may be among the terms that are missing
-    if saving is not None and (belied(rule, job, saving) or exceeds_all(job, saving)):
+    if saving is not None and belied(rule, job, saving):
         saving = None
     host = host_of(rule, job, changes)
     if (refused := too_little_host(job, host)) is not None:
@@ -116,10 +116,9 @@ def why_without_price(rule: Rule, job: Job, changes: dict[str, Value]) -> Text |
     return why_without_figures(job, rule, None) if needs_uncounted_cards(rule, job) else None
 
 
-def exceeds_all(job: Job, saving: Saving) -> bool:
-    """Whether the ledger, which needs more than was allocated, would save more than that: it speaks of another job."""
-    allocated = job.book.size("log.allocated")
-    return job.bench.trust == "over" and allocated is not None and saving.bytes.bytes > allocated.high
+def is_of_another_job(job: Job) -> bool:
+    """Whether the ledger needs more than was allocated, and has not even the tensor that failed: its savings then say nothing here."""
+    return job.bench.trust == "over" and job.book.switch("attribution.exact") is not True
 
 
 def belied(rule: Rule, job: Job, saving: Saving) -> bool:

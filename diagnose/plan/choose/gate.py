@@ -2,7 +2,7 @@
 
   of_another_program  programs of this regime, framework or entry point cannot have it, or have no key for it
   contraindicated     the figures of log or ledger refute it, or what is known of the job does (`not_when` of its rule)
-  leaves_the_weights  weights that are only read exceed the card, and it leaves them as they are
+  ruled_out           it leaves what the leading cause speaks of as it is
   in_effect           it is done already
   too_unsure          it might break the run, and nobody knows whether it would
   too_little_host, too_little_card   what it takes there is not there
@@ -33,9 +33,6 @@ from diagnose.plan.remedies.remedy_rules import Rule
 from diagnose.records import NamedTuple
 from diagnose.units import Size, show
 
-#: Of a card, weights that take this much leave no room to draw or train.
-FILLS = 0.9
-
 
 class Refusal(NamedTuple):
     """Why a remedy is not offered; without a reason it is not worth a word. `idle`: there is only nothing to change."""
@@ -51,7 +48,7 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
         return other
     if job.book.switch("log.request_overflow") is True and rule.remedy not in vocabulary.having("mends"):
         return Refusal()  # a size that was computed wrongly finds room nowhere
-    reason = contraindicated(rule, job) or leaves_the_weights(rule, job) or in_effect(rule, job)
+    reason = contraindicated(rule, job) or ruled_out(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)
     if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
@@ -109,18 +106,12 @@ def contraindicated(rule: Rule, job: Job) -> Text | None:
     return None
 
 
-def leaves_the_weights(rule: Rule, job: Job) -> Text | None:
-    """Says so where the leading cause is that the parts of a model that draws take the card by their weights alone, and the remedy does
-    nothing about these."""
-    first, at_once = job.book.word("cause.first"), job.book.size("drawing.at_once")
-    if rule.remedy not in vocabulary.having("leaves_weights") or first not in ("weights", "extra_models") or at_once is None:
+def ruled_out(rule: Rule, job: Job) -> Text | None:
+    """Says so where the remedy leaves what the leading cause speaks of as it is (`rules_out` of its rule)."""
+    cause = job.judgement.leading
+    if cause is None or not cause.rules_out or rule.remedy not in vocabulary.having(cause.rules_out):
         return None
-    card = job.book.size("hardware.at_most")
-    if card is None or at_once.low < FILLS * card.low:
-        return None
-    return phrase(
-        "plan.leaves_weights", model=same(job.book.word("drawing.model") or ""), weights=show(at_once.bytes), card=show(card.bytes)
-    )
+    return phrase("plan.ruled_out", title=cause.title)
 
 
 def too_unsure(rule: Rule, job: Job) -> Text | None:

@@ -26,6 +26,6 @@ def price(rule: Rule, job: Job) -> Text | None:
     if rule.serving is not None:
         return rule.serving
     results = phrase(f"plan.serving_{rule.results}")
-    if rule.speed == "same" or rule.effort == "hardware":  # the speed of other hardware is no price
+    if rule.speed == "same":
         return results
     return phrase("plan.serving_both", results=results, speed=phrase(f"plan.serving_{rule.speed}"))

@@ -57,7 +57,8 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     if is_card_unknown(job):
         yield "hardware.gpu", phrase("plan.ask_card", fact=asked("hardware.gpu"))
     if trust == "over":
-        decisive = _DECISIVE_ON_ONE_CARD if job.book.count("parallel.world") == 1 else _DECISIVE
+        cards = job.book.count("parallel.world") or job.book.count("hardware.count")
+        decisive = _DECISIVE_ON_ONE_CARD if cards == 1 else _DECISIVE
         yield from ((fact, phrase("plan.ask_above", fact=asked(fact))) for fact in decisive if not job.bench.stated(fact))
     if trust == "short" and not has_no_rows and not is_irrelevant("model.attention", job):
         yield from gap_facts(job)

@@ -145,13 +145,13 @@ def saved_amount(remedy: Remedy, lang: Lang) -> str:
 
 
 def price(remedy: Remedy, lang: Lang) -> str:
-    """What a remedy costs: results, speed (that of other hardware is no price), host memory, and effort if it is more than a setting."""
+    """What a remedy costs: results, speed, host memory, and effort if it is more than a setting."""
     cost = remedy.price
     if cost.wording is not None:  # nothing is trained
         parts = [cost.wording.to(lang)]
     else:
         parts = [word(f"results_{cost.results}", lang)]
-        parts += [] if cost.speed == "same" or cost.effort == "hardware" else [word(f"speed_{cost.speed}", lang)]
+        parts += [] if cost.speed == "same" else [word(f"speed_{cost.speed}", lang)]
     parts += [word(f"effort_{cost.effort}", lang)] if cost.effort in ("code", "hardware") else []
     if cost.host_memory is not None and cost.host_memory.bytes > 0:
         parts.append(word("costs_host", lang, size=amount(cost.host_memory, lang)))
