@@ -139,7 +139,7 @@ def allocator_option(text: str, name: str) -> str | None:
 
 def allocator_options(text: str) -> list[str]:
     """The options of an allocator string, `name:value`; commas inside [...] part no options."""
-    return re.findall(r"[^,:\[\]]+:(?:\[[^\]]*\]|[^,\[\]]*)", text.replace(" ", ""))
+    return re.findall(r"(?<![^,:\[\]])[^,:\[\]]+:(?:\[[^\]]*\]|[^,\[\]]*)", text.replace(" ", ""))
 
 
 def _switch_word(text: str) -> str:

@@ -9,7 +9,10 @@ from diagnose.adapters.shell.shell_text import Chars, Definition
 from diagnose.parse.text.lazy_re import lazy_compile
 
 _LINE = lazy_compile(r"^#SBATCH[ \t]+(.*)$", re.MULTILINE)
-_OPTION = lazy_compile(r"(?:--([a-z-]+)|-([A-Za-z]))(?:[ \t]*=[ \t]*|[ \t]+|)(\"[^\"\n]*\"|[^\s#-][^\s#]*)")
+_OPTION = lazy_compile(
+    r"(?<!\S)(?:--([a-z][a-z-]{0,40})(?:[ \t]{0,40}=[ \t]{0,40}|[ \t]{1,40})|-([A-Za-z])(?:[ \t]{0,40}=)?[ \t]{0,40})"
+    r"(\"[^\"\n]*\"|[^\s#-][^\s#]*)"
+)
 _SHORT = {"N": "nodes", "n": "ntasks", "c": "cpus-per-task", "G": "gpus"}
 #: What PBS and LSF call the same, on their lines.
 _OTHER_LINE = lazy_compile(r"^#(?:PBS[ \t]+-l|BSUB)[ \t]+(.*)$", re.MULTILINE)
