@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -64,6 +64,12 @@ _WRITTEN = re.compile(
 #: The mark of what stands in <pre>, [code] or {code}, and signs of which one stands where it begins.
 _SHOWN, _SHOWS = "<pre>", ("<pre", "[code", "[CODE", "{code", "{noformat")
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
+#: Lines of the fence of a template's field that somebody filled in with a sentence or two, and what shows that a line is one.
+NOTE = 3
+_TOLD = re.compile(
+    r"\b(?:is|are|was|were|goes|went|gets?|got|does|did|has|have|it|the|my|then|when|after|at|by|with|but|until|because|still|every|each)\b"
+    r"|[\u4e00-\u9fff]{4}"
+)
 #: Marks of a kind of issue before its title: `[Bug]: `.
 _TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
 _MARKUP = re.compile(r"\*\*|__|`|</?[A-Za-z!][^<>]{0,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
@@ -196,8 +202,9 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
     """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
     of the first line; `is_read`: whether a line is looked at."""
     fence, label, lead, is_title = "", "", "", first == 1
-    author, is_others, above, is_plain = "", False, "", False
-    for number, quoted in enumerate(text.split("\n"), first):
+    author, is_others, above, is_plain, is_note = "", False, "", False, False
+    lines = text.split("\n")
+    for number, quoted in enumerate(lines, first):
         line = _QUOTE.sub("", quoted)
         if not fence and (poster := _poster(line.strip(), above)):
             author = poster if _OPENED.search(line) else author or poster
@@ -208,6 +215,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
             is_plain = line[mark.end() :].strip().lower() in _PLAIN_FENCES
+            is_note = is_plain and bool(fence) and _is_note(lines[number - first + 1 :][: NOTE + 1], fence)
             continue
         if fence == _SHOWN and PRE_END.search(line):
             fence = ""
@@ -219,7 +227,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
         if not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
-        if fence and not (is_plain and _WRITTEN.search(line)):
+        if fence and not (is_note or (is_plain and _WRITTEN.search(line))):
             continue
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         line = _without_message(line)
@@ -239,6 +247,13 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _is_note(lines: Sequence[str], fence: str) -> bool:
+    """Whether what begins here is a sentence or two that a person put into a fence which ends soon."""
+    inside = [line for line in takewhile(lambda line: not line.strip().startswith(fence), lines) if line.strip()]
+    is_short = len(inside) < len(lines) and len(inside) <= NOTE
+    return is_short and not any(map(_is_printed, inside)) and any(line.count(" ") >= SAYS and _TOLD.search(line) for line in inside)
 
 
 def _is_printed(line: str) -> bool:
@@ -321,9 +336,12 @@ def _phases_said(report: Sentence, sentences: Sequence[Sentence]) -> Iterator[st
 
 
 def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
-    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card."""
+    """A general rule with the family of the memory that the page speaks of: the card's where the CPU alone does the job, the host's where
+    it never names that of the card."""
     words = _table()["whose"]
-    host, card = _pattern(words["host"]), _pattern(words["card"])
+    host, card, not_cpu = (_pattern(words[name]) for name in ("host", "card", "not_cpu"))
+    if any(not_cpu.search(each.text) for each in sentences):
+        return {**rule, "family": words["card_family"]}
     is_host = any(host.search(each.text) for each in sentences) and not any(card.search(each.text) for each in sentences)
     return {**rule, "family": words["family"]} if is_host else rule
 
