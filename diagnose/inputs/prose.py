@@ -336,14 +336,13 @@ def _phases_said(report: Sentence, sentences: Sequence[Sentence]) -> Iterator[st
 
 
 def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
-    """A general rule with the family of the memory that the page speaks of: the card's where the CPU alone does the job, the host's where
-    it never names that of the card."""
+    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card, the card's
+    where what died does its job on the CPU alone."""
     words = _table()["whose"]
-    host, card, not_cpu = (_pattern(words[name]) for name in ("host", "card", "not_cpu"))
-    if any(not_cpu.search(each.text) for each in sentences):
-        return {**rule, "family": words["card_family"]}
-    is_host = any(host.search(each.text) for each in sentences) and not any(card.search(each.text) for each in sentences)
-    return {**rule, "family": words["family"]} if is_host else rule
+    is_said = {name: any(_pattern(words[name]).search(each.text) for each in sentences) for name in ("host", "card", "works_on_cpu")}
+    if rule["family"] == words["family"]:
+        return {**rule, "family": words["card_family"]} if is_said["works_on_cpu"] else rule
+    return {**rule, "family": words["family"]} if is_said["host"] and not is_said["card"] else rule
 
 
 def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
@@ -461,6 +460,8 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
+    if (sentence := _same_samples(sentences)) is not None:
+        facts.append(Fact("report.same_samples", True, "said", _witness(source, sentence)))
     for name, less in _table()["tells_more"].items():  # a card's name says its memory
         if name in claims:
             claims.pop(less, None)
@@ -476,6 +477,22 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             if (name, longest.value) == ("hardware.count", 1):
                 facts.append(facts[-1]._replace(name="parallel.world"))
     return facts
+
+
+#: The most by which as many samples differ, and how far batches are apart that tell.
+AS_MANY, APART = 1.6, 2
+
+
+def _same_samples(sentences: Sequence[Sentence]) -> Sentence | None:
+    """The last sentence of those by which it fails after as many samples whatever the batch: 64 rows after 10,000 batches, 32 after 20,000."""
+    seen: dict[int, int] = {}
+    last = None
+    for sentence in sentences:
+        for run in _pattern(_table()["batches"]).finditer(sentence.text):
+            seen[int(run["batch"])], last = int(run["batch"]) * int(run["steps"]), sentence
+    if len(seen) < APART or min(seen) < 1 or max(seen) < APART * min(seen):
+        return None
+    return last if max(seen.values()) <= AS_MANY * min(seen.values()) else None
 
 
 def _of_several(name: str, stated: list[_Claim]) -> list[_Claim]:
@@ -532,7 +549,7 @@ def _turned_in_vain(text: str, lead: str) -> Iterator[str]:
     table = _table()
     is_useless = _pattern(table["useless"]).search(f"{lead} {text}") is not None
     for key, knob in turned_keys.keys_in(text):
-        ways = {way: _pattern(table[way].replace("{NOUN}", re.escape(key))).search(text) is not None for way in ("raised", "lowered")}
+        ways = {way: _pattern(table[way].replace("{CHANGED}", table["changed"]).replace("{NOUN}", re.escape(key))).search(text) is not None for way in ("raised", "lowered")}
         if is_useless or any(ways.values()):
             yield from (remedy for remedy, goes_up in turned_keys.remedies_of(knob) if goes_up in (None, ways["raised"]))
 
@@ -605,10 +622,11 @@ def _switches() -> re.Pattern[str]:
 def _remedy(rule: Mapping[str, Any]) -> _Remedy:
     setting = rule.get("lowers") or rule.get("raises")
 
-    def pattern(text: str | None) -> re.Pattern[str] | None:
-        return _pattern(text.replace("{NOUN}", setting or "")) if text else None
-
     table = _table()
+
+    def pattern(text: str | None) -> re.Pattern[str] | None:
+        return _pattern(text.replace("{CHANGED}", table["changed"]).replace("{NOUN}", setting or "")) if text else None
+
     return _Remedy(
         id=rule["remedy"],
         says=pattern(rule.get("says")),
@@ -639,16 +657,16 @@ _NUMBERS = ("capacity", "series", "count", "number", "ratio", "size", "release")
 @lru_cache(maxsize=1024)  # pages repeat themselves
 def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...]:
     """The facts that a sentence states, the first value of each, with their weight."""
-    text = _own_words(sentence)
+    text, real = _own_words(sentence), "" if _is_advice(sentence) else _real(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
     has_number = _has_number(text)
-    for rule, says, unless in _fact_rules() if text else ():
-        if not has_number and rule["take"] in _NUMBERS:
+    for rule, says, unless in _fact_rules() if real else ():
+        if not has_number and rule["take"] in _NUMBERS and "works_too" not in rule:
             continue
-        for name, value in _values(rule, says, unless, text):
+        for name, value in _values(rule, says, unless, real if "works_too" in rule else text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
     batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
-    barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and _pattern(rule["nowhere"]).search(text)}
+    barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and "fact" in rule and _pattern(rule["nowhere"]).search(text)}
     for name, value in _settings(text) if has_number else ():
         if name in barred:
             continue
@@ -889,7 +907,8 @@ def _last_value(match: re.Match[str], value: str) -> str:
 def _number(text: str | None) -> int | None:
     if not text:
         return None
-    return int(text) if text.isdecimal() else _table()["numbers"].get(text.lower())
+    digits = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", text)
+    return int(digits) if digits.isdecimal() else _table()["numbers"].get(text.lower())
 
 
 def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
@@ -903,6 +922,7 @@ def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
         number = max(int(group) for group in groups)
     else:
         number *= rule["k"] if len(groups) > 1 else 1
+    number -= rule.get("less", 0)
     if rule.get("least", 0) <= number <= rule.get("most", 10**15):
         yield rule["fact"], number
 

@@ -1158,6 +1158,8 @@ class FactClause(Row):
     k: int = 1
     weak: bool = False
     bare: bool = False
+    works_too: bool = False
+    less: int = 0
     largest: bool = False
     each: bool = False
     least: int = 0
@@ -1259,6 +1261,7 @@ class Prose(Row):
     fails: str
     facts: list[FactClause]
     settings: ProseSettings
+    batches: str
     compared: list[str]
     smallest: dict[str, int]
     tells_more: dict[str, str]
@@ -1270,6 +1273,7 @@ class Prose(Row):
     tries: str
     ends: str
     lowered: str
+    changed: str
     raised: str
     valued: str
     without: str
