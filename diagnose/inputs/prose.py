@@ -459,6 +459,8 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
         for claim in _claims(sentence, generates):
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
+    unchanged = _pattern(_table()["unchanged"])
+    facts += [fact._replace(name="report.no_effect") for fact in facts if unchanged.search(fact.witness.text)]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
     if (sentence := _same_samples(sentences)) is not None:
         facts.append(Fact("report.same_samples", True, "said", _witness(source, sentence)))

@@ -1274,6 +1274,7 @@ class Prose(Row):
     ends: str
     lowered: str
     changed: str
+    unchanged: str
     raised: str
     valued: str
     without: str
