@@ -708,6 +708,7 @@ class Vocabulary(Row):
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
+    in_code: list[str]
     puts_right: list[str]
     joins_plans: list[str]
     returns_to_card: list[str]
