@@ -486,7 +486,7 @@ AS_MANY, APART = 1.6, 2
 
 
 def _same_samples(sentences: Sequence[Sentence]) -> Sentence | None:
-    """The last sentence of those by which it fails after as many samples whatever the batch: 64 rows after 10,000 batches, 32 after 20,000."""
+    """The last sentence by which it fails after as many samples whatever the batch: 64 rows after 10,000 batches, 32 after 20,000."""
     seen: dict[int, int] = {}
     last = None
     for sentence in sentences:
@@ -551,7 +551,10 @@ def _turned_in_vain(text: str, lead: str) -> Iterator[str]:
     table = _table()
     is_useless = _pattern(table["useless"]).search(f"{lead} {text}") is not None
     for key, knob in turned_keys.keys_in(text):
-        ways = {way: _pattern(table[way].replace("{CHANGED}", table["changed"]).replace("{NOUN}", re.escape(key))).search(text) is not None for way in ("raised", "lowered")}
+        ways = {
+            way: _pattern(table[way].replace("{CHANGED}", table["changed"]).replace("{NOUN}", re.escape(key))).search(text) is not None
+            for way in ("raised", "lowered")
+        }
         if is_useless or any(ways.values()):
             yield from (remedy for remedy, goes_up in turned_keys.remedies_of(knob) if goes_up in (None, ways["raised"]))
 
@@ -668,7 +671,9 @@ def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...
         for name, value in _values(rule, says, unless, real if "works_too" in rule else text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
     batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
-    barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and "fact" in rule and _pattern(rule["nowhere"]).search(text)}
+    barred = {
+        rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and "fact" in rule and _pattern(rule["nowhere"]).search(text)
+    }
     for name, value in _settings(text) if has_number else ():
         if name in barred:
             continue
