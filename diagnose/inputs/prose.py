@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -64,6 +64,12 @@ _WRITTEN = re.compile(
 #: The mark of what stands in <pre>, [code] or {code}, and signs of which one stands where it begins.
 _SHOWN, _SHOWS = "<pre>", ("<pre", "[code", "[CODE", "{code", "{noformat")
 _PLAIN_FENCES = ("", "text", "txt", "plaintext", "markdown", "md")
+#: Lines of the fence of a template's field that somebody filled in with a sentence or two, and what shows that a line is one.
+NOTE = 3
+_TOLD = re.compile(
+    r"\b(?:is|are|was|were|goes|went|gets?|got|does|did|has|have|it|the|my|then|when|after|at|by|with|but|until|because|still|every|each)\b"
+    r"|[\u4e00-\u9fff]{4}"
+)
 #: Marks of a kind of issue before its title: `[Bug]: `.
 _TAG = re.compile(r"(?:\[[A-Za-z][A-Za-z /-]{1,24}\]\s?:?\s?){1,3}(?=\S)")
 _MARKUP = re.compile(r"\*\*|__|`|</?[A-Za-z!][^<>]{0,80}>|!?\[([^\[\]]{0,200})\]\([^()\s]{0,400}\)")
@@ -196,8 +202,9 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
     """The sentences that the reporter wrote, fenced blocks, printed lines, commands and other people's comments left out. `first`: number
     of the first line; `is_read`: whether a line is looked at."""
     fence, label, lead, is_title = "", "", "", first == 1
-    author, is_others, above, is_plain = "", False, "", False
-    for number, quoted in enumerate(text.split("\n"), first):
+    author, is_others, above, is_plain, is_note = "", False, "", False, False
+    lines = text.split("\n")
+    for number, quoted in enumerate(lines, first):
         line = _QUOTE.sub("", quoted)
         if not fence and (poster := _poster(line.strip(), above)):
             author = poster if _OPENED.search(line) else author or poster
@@ -208,6 +215,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         if mark is not None and line.count(mark[1]) == 1 and (not fence or mark[1].startswith(fence)):
             fence, label = "" if fence else mark[1], ""
             is_plain = line[mark.end() :].strip().lower() in _PLAIN_FENCES
+            is_note = is_plain and bool(fence) and _is_note(lines[number - first + 1 :][: NOTE + 1], fence)
             continue
         if fence == _SHOWN and PRE_END.search(line):
             fence = ""
@@ -219,7 +227,7 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
         author = author if is_named else author or "?"  # what stands above anybody's name is the reporter's
         if not line.strip() or len(line) > LONGEST or not is_read(line):
             continue
-        if fence and not (is_plain and _WRITTEN.search(line)):
+        if fence and not (is_note or (is_plain and _WRITTEN.search(line))):
             continue
         line = _TAG.sub("", line, count=1) if is_title and _TAG.match(line) else line
         line = _without_message(line)
@@ -239,6 +247,13 @@ def sentences_of(text: str, first: int = 1, is_read: Callable[[str], bool] = boo
             yield Sentence(f"{label}: {plain}", number)
         label = plain if heading and not is_title and len(plain) <= SHORT else ""
         is_title = False
+
+
+def _is_note(lines: Sequence[str], fence: str) -> bool:
+    """Whether what begins here is a sentence or two that a person put into a fence which ends soon."""
+    inside = [line for line in takewhile(lambda line: not line.strip().startswith(fence), lines) if line.strip()]
+    is_short = len(inside) < len(lines) and len(inside) <= NOTE
+    return is_short and not any(map(_is_printed, inside)) and any(line.count(" ") >= SAYS and _TOLD.search(line) for line in inside)
 
 
 def _is_printed(line: str) -> bool:
@@ -321,11 +336,13 @@ def _phases_said(report: Sentence, sentences: Sequence[Sentence]) -> Iterator[st
 
 
 def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
-    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card."""
+    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card, the card's
+    where what died does its job on the CPU alone."""
     words = _table()["whose"]
-    host, card = _pattern(words["host"]), _pattern(words["card"])
-    is_host = any(host.search(each.text) for each in sentences) and not any(card.search(each.text) for each in sentences)
-    return {**rule, "family": words["family"]} if is_host else rule
+    is_said = {name: any(_pattern(words[name]).search(each.text) for each in sentences) for name in ("host", "card", "works_on_cpu")}
+    if rule["family"] == words["family"]:
+        return {**rule, "family": words["card_family"]} if is_said["works_on_cpu"] else rule
+    return {**rule, "family": words["family"]} if is_said["host"] and not is_said["card"] else rule
 
 
 def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:
@@ -442,7 +459,11 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
         for claim in _claims(sentence, generates):
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
+    unchanged = _pattern(_table()["unchanged"])
+    facts += [fact._replace(name="report.no_effect") for fact in facts if unchanged.search(fact.witness.text)]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
+    if (sentence := _same_samples(sentences)) is not None:
+        facts.append(Fact("report.same_samples", True, "said", _witness(source, sentence)))
     for name, less in _table()["tells_more"].items():  # a card's name says its memory
         if name in claims:
             claims.pop(less, None)
@@ -458,6 +479,22 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
             if (name, longest.value) == ("hardware.count", 1):
                 facts.append(facts[-1]._replace(name="parallel.world"))
     return facts
+
+
+#: The most by which as many samples differ, and how far batches are apart that tell.
+AS_MANY, APART = 1.6, 2
+
+
+def _same_samples(sentences: Sequence[Sentence]) -> Sentence | None:
+    """The last sentence by which it fails after as many samples whatever the batch: 64 rows after 10,000 batches, 32 after 20,000."""
+    seen: dict[int, int] = {}
+    last = None
+    for sentence in sentences:
+        for run in _pattern(_table()["batches"]).finditer(sentence.text):
+            seen[int(run["batch"])], last = int(run["batch"]) * int(run["steps"]), sentence
+    if len(seen) < APART or min(seen) < 1 or max(seen) < APART * min(seen):
+        return None
+    return last if max(seen.values()) <= AS_MANY * min(seen.values()) else None
 
 
 def _of_several(name: str, stated: list[_Claim]) -> list[_Claim]:
@@ -514,7 +551,10 @@ def _turned_in_vain(text: str, lead: str) -> Iterator[str]:
     table = _table()
     is_useless = _pattern(table["useless"]).search(f"{lead} {text}") is not None
     for key, knob in turned_keys.keys_in(text):
-        ways = {way: _pattern(table[way].replace("{NOUN}", re.escape(key))).search(text) is not None for way in ("raised", "lowered")}
+        ways = {
+            way: _pattern(table[way].replace("{CHANGED}", table["changed"]).replace("{NOUN}", re.escape(key))).search(text) is not None
+            for way in ("raised", "lowered")
+        }
         if is_useless or any(ways.values()):
             yield from (remedy for remedy, goes_up in turned_keys.remedies_of(knob) if goes_up in (None, ways["raised"]))
 
@@ -587,10 +627,11 @@ def _switches() -> re.Pattern[str]:
 def _remedy(rule: Mapping[str, Any]) -> _Remedy:
     setting = rule.get("lowers") or rule.get("raises")
 
-    def pattern(text: str | None) -> re.Pattern[str] | None:
-        return _pattern(text.replace("{NOUN}", setting or "")) if text else None
-
     table = _table()
+
+    def pattern(text: str | None) -> re.Pattern[str] | None:
+        return _pattern(text.replace("{CHANGED}", table["changed"]).replace("{NOUN}", setting or "")) if text else None
+
     return _Remedy(
         id=rule["remedy"],
         says=pattern(rule.get("says")),
@@ -621,16 +662,18 @@ _NUMBERS = ("capacity", "series", "count", "number", "ratio", "size", "release")
 @lru_cache(maxsize=1024)  # pages repeat themselves
 def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...]:
     """The facts that a sentence states, the first value of each, with their weight."""
-    text = _own_words(sentence)
+    text, real = _own_words(sentence), "" if _is_advice(sentence) else _real(sentence)
     stated: dict[str, tuple[str, Value, int]] = {}
     has_number = _has_number(text)
-    for rule, says, unless in _fact_rules() if text else ():
-        if not has_number and rule["take"] in _NUMBERS:
+    for rule, says, unless in _fact_rules() if real else ():
+        if not has_number and rule["take"] in _NUMBERS and "works_too" not in rule:
             continue
-        for name, value in _values(rule, says, unless, text):
+        for name, value in _values(rule, says, unless, real if "works_too" in rule else text):
             stated.setdefault(name, (name, value, 1 + ("label" in rule) - 2 * ("weak" in rule)))
     batch = {"train.micro_batch_size": "infer.batch_size"} if generates else {}
-    barred = {rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and _pattern(rule["nowhere"]).search(text)}
+    barred = {
+        rule["fact"] for rule, _, _ in _fact_rules() if "nowhere" in rule and "fact" in rule and _pattern(rule["nowhere"]).search(text)
+    }
     for name, value in _settings(text) if has_number else ():
         if name in barred:
             continue
@@ -871,7 +914,8 @@ def _last_value(match: re.Match[str], value: str) -> str:
 def _number(text: str | None) -> int | None:
     if not text:
         return None
-    return int(text) if text.isdecimal() else _table()["numbers"].get(text.lower())
+    digits = re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", text)
+    return int(digits) if digits.isdecimal() else _table()["numbers"].get(text.lower())
 
 
 def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str, Value]]:
@@ -885,6 +929,7 @@ def _count(rule: Mapping[str, Any], match: re.Match[str]) -> Iterator[tuple[str,
         number = max(int(group) for group in groups)
     else:
         number *= rule["k"] if len(groups) > 1 else 1
+    number -= rule.get("less", 0)
     if rule.get("least", 0) <= number <= rule.get("most", 10**15):
         yield rule["fact"], number
 

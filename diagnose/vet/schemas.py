@@ -708,6 +708,7 @@ class Vocabulary(Row):
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
+    in_code: list[str]
     puts_right: list[str]
     joins_plans: list[str]
     returns_to_card: list[str]
@@ -1158,6 +1159,8 @@ class FactClause(Row):
     k: int = 1
     weak: bool = False
     bare: bool = False
+    works_too: bool = False
+    less: int = 0
     largest: bool = False
     each: bool = False
     least: int = 0
@@ -1259,6 +1262,7 @@ class Prose(Row):
     fails: str
     facts: list[FactClause]
     settings: ProseSettings
+    batches: str
     compared: list[str]
     smallest: dict[str, int]
     tells_more: dict[str, str]
@@ -1270,6 +1274,8 @@ class Prose(Row):
     tries: str
     ends: str
     lowered: str
+    changed: str
+    unchanged: str
     raised: str
     valued: str
     without: str

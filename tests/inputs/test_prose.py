@@ -84,6 +84,38 @@ def _read(text: str) -> dict[str, Value]:
     return {fact.name: fact.value for fact in prose.facts_in(list(prose.sentences_of(text)), "page.md")}
 
 
+@pytest.mark.parametrize(
+    ("runs", "is_same"),
+    [
+        ("batch size 64: after 10000 batches\nbatch size 32: after 20000 batches", True),
+        ("batch size 64: after 10000 batches\nbatch size 32: after 10000 batches", False),  # what is kept from step to step
+        ("batch size 64: after 10000 batches", False),
+        ("- batch-size 64：10000 多个 batch 之后\n- batch-size 32：20000 多个 batch 之后\n", True),
+    ],
+)
+def test_as_many_samples_whatever_the_batch_are_noticed(runs: str, is_same: bool) -> None:
+    assert ("report.same_samples" in _read(f"# OOM\n\n{runs}\n")) is is_same
+
+
+def test_a_sentence_in_a_short_fence_is_read_and_a_log_is_not() -> None:
+    note = "# Bug\n\n```\n{}\n```\n"
+    assert _read(note.format("GPU usage goes up frame by frame until it is out of memory"))["report.grows"] == "call"
+    log = "\n".join(["GPU usage goes up frame by frame until it is out of memory"] * (prose.NOTE + 1))
+    assert "report.grows" not in _read(note.format(log))
+
+
+@pytest.mark.parametrize(("cpu", "memory"), [("On the CPU it runs.", "card"), ("It is a laptop.", "host")])
+def test_what_dies_is_of_the_card_where_the_cpu_alone_does_the_job(cpu: str, memory: str) -> None:
+    assert families.of(diagnose.explain(f"# The kernel dies\n\nThe kernel dies when it trains. {cpu}\n").verdict.family).memory == memory
+
+
+@pytest.mark.parametrize(("said", "is_offered"), [("", True), ("I changed the batch size, the memory is the same.", False)])
+def test_a_setting_with_which_memory_stays_the_same_is_not_offered(said: str, is_offered: bool) -> None:
+    message = "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 23.70 GiB total capacity; 20.00 GiB already allocated; 1.00 GiB free)"
+    outcome = diagnose.explain(f"# OOM\n\nI train it. {said}\n\nRuntimeError: {message}\n").outcome
+    assert ("lower_micro_batch" in {remedy.id for remedy in outcome.remedies}) is is_offered
+
+
 def _written(rule: dict[str, Any], facts: dict[str, Value]) -> str:
     """The values of the facts that a rule is about, as its examples write them."""
     if rule["take"] == "release":

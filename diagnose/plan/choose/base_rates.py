@@ -128,6 +128,8 @@ def tried(book: FactBook) -> set[str]:
     """The remedies that did not help by the report's own words; with smaller samples of one kind those of any kind did not, either."""
     said, kinds = {str(fact.value) for fact in book.all("report.tried")}, rule_files.table("vocabulary")["of_a_kind"]
     of_samples = next(kind for kind in kinds if vocabulary.any_sample() in kind)
+    if hypotheses.phase(book) == "eval" and book.switch("train.enabled") is not True:  # the only batch is the one that is evaluated
+        said = said.union(*(pair for pair in rule_files.table("vocabulary")["by_regime"] if said.intersection(pair)))
     return said | {vocabulary.any_sample()} if said.intersection(of_samples) else said
 
 

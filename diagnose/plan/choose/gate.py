@@ -48,7 +48,7 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
         return other
     if job.book.switch("log.request_overflow") is True and rule.remedy not in vocabulary.having("mends"):
         return Refusal()  # a size that was computed wrongly finds room nowhere
-    reason = contraindicated(rule, job) or ruled_out(rule, job) or in_effect(rule, job)
+    reason = contraindicated(rule, job) or ruled_out(rule, job) or without_effect(rule, job) or in_effect(rule, job)
     if reason is not None:
         return Refusal(reason)
     if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
@@ -112,6 +112,12 @@ def ruled_out(rule: Rule, job: Job) -> Text | None:
     if cause is None or not cause.rules_out or rule.remedy not in vocabulary.having(cause.rules_out):
         return None
     return phrase("plan.ruled_out", title=cause.title)
+
+
+def without_effect(rule: Rule, job: Job) -> Text | None:
+    """Says so where the report saw that what it takes stays the same with another setting."""
+    fact = next((fact for fact in job.book.all("report.no_effect") if fact.value == rule.remedy), None)
+    return None if fact is None else phrase("plan.memory_unchanged", witness=source_text(fact))
 
 
 def too_unsure(rule: Rule, job: Job) -> Text | None:

@@ -52,14 +52,15 @@ def another_release(rule: Rule, job: Job) -> Offer | Rejected | None:
 def newer(rule: Rule, job: Job) -> Offer | None:
     """A cause calls for another release although none is known to be bad: only what is in use can be named. An older one is offered where
     the report says that it worked."""
-    library = job.book.word("train.framework")
+    library, cause = job.book.word("train.framework"), job.calls[rule.remedy].cause
     if rule.remedy == vocabulary.releases()["downgrade"]:
         said = any(fact.value == rule.remedy for fact in job.book.all("report.helped"))
         return offered(rule, job, {}, None, None, "unknown", phrase("plan.older")) if said else None
-    if library is None:
+    if library is None and not ("run.project" in job.book and cause.cause in vocabulary.having("in_code")):
         return None
-    why = phrase("plan.newer", title=job.calls[rule.remedy].cause.title)
-    offer = offered(rule, job, {}, None, None, "unknown", why, command=same(f"pip install -U {_package(library)}"))
+    why = phrase("plan.newer", title=cause.title)
+    command = same(f"pip install -U {_package(library)}") if library is not None else None  # a project may be a checkout
+    offer = offered(rule, job, {}, None, None, "unknown", why, command=command)
     return replace(offer, remedy=replace(offer.remedy, title=phrase("plan.newer_title")))
 
 
