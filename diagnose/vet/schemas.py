@@ -703,6 +703,7 @@ class Vocabulary(Row):
     own_scripts: list[str]
     any_program: list[str]
     without_network: list[str]
+    without_torch: list[str]
     leaves_weights: list[str]
     leaves_states: list[str]
     usual_libraries: list[str]
@@ -891,6 +892,7 @@ class Phases(Row):
     lines: list[LinesRow]
     doing: list[FrameRow]
     moves_model: FrameRow
+    builds: FrameRow
     training_loop: list[FrameRow]
     before_training: list[str]
     torch: TorchRow

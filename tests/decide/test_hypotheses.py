@@ -35,6 +35,16 @@ def test_evidence_speaks_for_and_against(cause: str, before: dict[str, str], aft
     assert likely(**before)[cause] > 2 * likely(**after)[cause]
 
 
+def test_nobody_else_is_suspected_where_all_that_others_hold_would_not_be_enough() -> None:
+    figures = {"log__capacity": "24 GiB", "log__foreign": "12 GiB", "log__free": "4 GiB", "log__reserved_unallocated": "0 B"}
+    assert (
+        likely(log__requested="10 GiB", **figures)["other_process"]
+        > 0.1
+        > 0.01
+        > likely(log__requested="422 GiB", **figures)["other_process"]
+    )
+
+
 def test_an_unknown_fact_says_nothing_and_a_rule_that_speaks_does() -> None:
     assert likely(log__phase="forward") == likely(log__phase="forward", log__requested="1 GiB")  # the card is unknown
     assert likely("leak", log__phase="forward")["leak"] > likely(log__phase="forward")["leak"]

@@ -47,6 +47,20 @@ def test_programs_of_a_regime_have_its_remedies_alone(rule: str, regime: str, ex
     assert refused(rule, run__regime=regime) is expected
 
 
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"run__program": "jax"}, True),
+        ({"run__program": "jax", "log__family": "torch_cuda"}, True),  # somebody only says that memory ran out
+        ({"run__program": "jax", "log__family": "torch_cuda", "log__proved": "enabled"}, False),
+        ({"log__family": "jax"}, True),
+        ({"run__program": "timm"}, False),
+    ],
+)
+def test_programs_on_another_framework_have_no_library_of_torch(facts: dict[str, str], expected: bool) -> None:
+    assert refused("optimizer-in-8-bit", run__regime="train", **facts) is expected
+
+
 def test_what_is_in_effect_is_not_offered_again() -> None:
     assert not refused("gradient-checkpointing", run__regime="train")
     assert refused("gradient-checkpointing", run__regime="train", train__gradient_checkpointing="enabled")

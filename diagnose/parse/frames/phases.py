@@ -31,10 +31,20 @@ def phase_of_frames(frames: tuple[Frame, ...]) -> str:
         phase = _phase_of_frame(frame.file, frame.function, frame.statement, caller)
         if phase:
             break
+    if not phase and _builds_an_object(frames):
+        phase = "init"
     for rule in _rules("context") if phase else ():
         if phase in rule["from"] and _around(rule, frames):
             phase = str(rule["phase"])
     return phase
+
+
+def _builds_an_object(frames: Sequence[Frame]) -> bool:
+    """Whether the innermost frame moved a tensor while an object was built, outside of any training loop: no batch was seen."""
+    if not frames or runs_training(frames):
+        return False
+    inner = frames[-1]
+    return _fits(rule_files.table("phases")["builds"], inner.file, inner.function, inner.statement, "")
 
 
 @lru_cache(maxsize=4096)

@@ -65,8 +65,7 @@ def of_another_program(rule: Rule, job: Job) -> Refusal | None:
         return Refusal()
     if job.book.word("run.takes") == "none" and rule.remedy not in vocabulary.having("without_network"):
         return Refusal()
-    family = job.book.word("log.family")
-    if family is not None and families.of(family).shared and rule.remedy in vocabulary.having("of_torch"):
+    if rule.remedy in vocabulary.having("of_torch") and runs_without_torch(job):
         return Refusal()
     regimes = vocabulary.regimes_of(rule.remedy)
     if regimes is None or (job.regime in regimes and (job.trains or not regimes <= LEARNING)):
@@ -76,6 +75,15 @@ def of_another_program(rule: Rule, job: Job) -> Refusal | None:
         return None
     tried = job.book.switch("train.enabled") is False and rule.popular and not job.on_host  # the report says why it is not offered
     return Refusal(phrase("plan.does_not_train") if tried else None, idle=True)
+
+
+def runs_without_torch(job: Job) -> bool:
+    """Whether another framework's allocator ran out, or nothing shows that torch's did and the program runs on another one."""
+    word = job.book.word("log.family")
+    family = families.of(word) if word is not None else None
+    if family is not None and (family.shared or (family.allocator and job.book.switch("log.proved") is True)):
+        return family.shared
+    return job.book.word("run.program") in vocabulary.having("without_torch")
 
 
 def is_conditional(rule: Rule, job: Job) -> bool:
