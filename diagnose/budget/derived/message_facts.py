@@ -117,7 +117,8 @@ def _foreign_of_cut_message(book: FactBook, capacity: Size | None, free: Size | 
     if capacity is None or free is None or listed is None:
         return []
     rest = not_negative(capacity - free - listed)
-    return [derived_fact("log.foreign", min(listed, rest, key=lambda part: part.bytes), "the smaller of those listed and the rest of the card")]
+    smaller = min(listed, rest, key=lambda part: part.bytes)
+    return [derived_fact("log.foreign", smaller, "the smaller of the processes that the message lists and the rest of the card")]
 
 
 def _layers(book: FactBook) -> list[Fact]:

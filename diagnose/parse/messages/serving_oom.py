@@ -96,8 +96,8 @@ def read(text: str) -> Message | None:
         message.doubt_request()
     message.figures = {name: size for name, size in message.figures.items() if size is not None}
     message.facts |= {name: value for name, value in _facts(statements).items() if value is not None}
-    if leading == "parts" and "rollout.over_by" not in message.facts and "rollout.activation_peak" in message.facts:
-        message.status, message.reason = "lookalike", "parts_fit"
+    if leading == "parts":
+        _add_parts(message, statements[leading])
     device = re.search(r"device (?:[a-z]{1,8}:)?(\d{1,4})\b", statements[leading].words[0])
     message.gpu = int(device[1]) if device else message.gpu
     message.phase = message.phase or _infer_phase(statements)
@@ -136,8 +136,6 @@ def _figures(leading: str, statements: Mapping[str, Statement]) -> dict[str, Siz
         case "trt_executor":
             named = {"capacity": statements.get("trt_total"), "free": statements.get("trt_free")}
             return {name: _gib(_last_number(statement)) for name, statement in named.items() if statement}
-        case "parts":
-            return {"allowed": _parts(statements[leading])[0]}
         case "malloc":
             return {"requested": _requested_size(numbers, statements.get("malloc_bytes"))}
         case "malloc_host" | "malloc_bytes":
@@ -178,8 +176,6 @@ def _facts(statements: Mapping[str, Statement]) -> dict[str, Value]:
             case "free_below" | "budget_below" | "held_outside":
                 *_, share, budget = _figures_of_share(statement)
                 values |= {"rollout.gpu_memory_utilization": finite_number(share), "rollout.engine_budget": _gib(budget)}
-            case "parts":
-                values |= _facts_of_parts(statement)
             case "initial_free":
                 values["rollout.free_at_start"] = _free_size(statement)
             case "rows":  # as many as may run at once
@@ -202,18 +198,18 @@ def _facts_of_paged_cache(statement: Statement | None) -> dict[str, Value]:
     return {"rollout.cache_tokens": whole_number(held), "rollout.fitting_len": whole_number(held), "rollout.max_model_len": longest}
 
 
-def _parts(statement: Statement) -> list[Size | None]:
-    """What an engine may take, its weights, and its buffer for one prefill."""
-    return [Size.printed(number, "MB", binary=True) for number in _numbers(statement)[:3]]
-
-
-def _facts_of_parts(statement: Statement) -> dict[str, Value]:
-    """The parts of an engine, what it may take, and by how much they exceed that."""
-    share, weights, buffer = _parts(statement)
-    values: dict[str, Value] = {"rollout.engine_budget": share, "rollout.engine_weights": weights, "rollout.activation_peak": buffer}
-    if share and weights and buffer and weights.bytes + buffer.bytes > share.bytes:
-        values["rollout.over_by"] = weights + buffer - share
-    return values
+def _add_parts(message: Message, statement: Statement) -> None:
+    """Add what an engine may take, its weights and its buffer for one prefill, and by how much they exceed that; no failure of memory where
+    they do not."""
+    share, weights, buffer = (Size.printed(number, "MB", binary=True) for number in _numbers(statement)[:3])
+    if share is None or weights is None or buffer is None:
+        return
+    message.figures["allowed"] = share
+    message.facts |= {"rollout.engine_budget": share, "rollout.engine_weights": weights, "rollout.activation_peak": buffer}
+    if weights.bytes + buffer.bytes > share.bytes:
+        message.facts["rollout.over_by"] = weights + buffer - share
+    else:
+        message.status, message.reason = "lookalike", "parts_fit"
 
 
 def _numbers(statement: Statement) -> list[str]:

@@ -252,7 +252,7 @@ class Page:
             labels = [_LABEL.match(raw, self.starts[at]) for at in range(first, min(first + COUNTED + 4, len(self)))]
             places = [(at, int(label[1])) for at, label in enumerate(labels) if label is not None]
             numbers = [number for _, number in places]
-            # every line is numbered, each one higher; srun begins at 0. Somebody may have left lines out, which ranks look like that are few
+            # every line is numbered, each one higher; srun begins at 0. Where lines were left out, small numbers may as well be ranks
             is_whole = len({number - at for at, number in places}) == 1
             is_rising = sorted(set(numbers)) == numbers and numbers[:1] > [COUNTED]
             counted = len(places) > 3 and numbers[0] > 0 and (is_whole or is_rising)
