@@ -71,6 +71,7 @@ MESSAGES = {
     "cudaCreateTextureObject( & a , NULL ) error( cudaErrorMemoryAllocation): out of memory Kokkos_CudaSpace.cpp:290": "cuda_driver",
     'Allocation using MemorySpace named "Cuda" failed with the following error:  Allocation of size 1.279 G failed': "other",
     "ERROR: RMM call failed with result RMM_ERROR_OUT_OF_MEMORY (4)  Attempted to allocate: 4000000000 bytes.": "other",
+    "     Shape: f32[8,2048,11008]{2,1,0:T(8,128)}\n     Allocation type: HLO temp\n     ==========================": "jax",
     "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/rmm/mr/device/cuda_memory_resource.hpp": "other",
 }
 #: A number at the end of a text may lack digits: the message counts, its figure does not.
