@@ -58,17 +58,18 @@ def explain(
     materials = as_list(logs)
     if snapshot is not None and not materials:
         return _explain_snapshot(snapshot, configs, option_facts, rules, trial, notes)
-    reading, sources, errors = read(materials, configs)
+    reading, sources, errors = read(materials, configs, supposing=True)
     snapshot_data, snapshot_errors = _read_snapshot(snapshot)
     return diagnose(reading, sources, option_facts, rules, trial, [*errors, *snapshot_errors], snapshot_data, notes)
 
 
 def read(
-    logs: Sequence[Material], configs: Sequence[Material | ConfigSource] = (), healthy: bool = True
+    logs: Sequence[Material], configs: Sequence[Material | ConfigSource] = (), healthy: bool = True, supposing: bool = False
 ) -> tuple[Reading, list[Material | ConfigSource], list[UserError]]:
     """Read the logs of one job: the reading, the configs (explicit ones and those found with the logs), and errors of unusable inputs.
 
-    `healthy`: extract facts of a job that did not fail too. Raises UserError if no log can be read.
+    `healthy`: extract facts of a job that did not fail too. `supposing`: suppose a failure of memory where a log
+    ends in the middle of a traceback. Raises UserError if no log can be read.
     """
     inputs = job_reader.read_job(logs)
     if inputs.errors and not inputs.logs:
@@ -76,6 +77,10 @@ def read(
     reading = log_reader.read_logs(inputs.logs, healthy)
     if healthy or reading.events:
         reading = inputs.read_pages(reading)
+    if supposing and reading.root is None:
+        from diagnose.inputs import cut_traceback  # most logs say what failed: not loaded at start
+
+        reading = cut_traceback.suppose_memory(inputs.logs, reading)
     reading = inputs.enrich(reading)
     if not inputs.configs:
         return reading, list(configs), inputs.errors

@@ -13,12 +13,12 @@ from diagnose import catalogue, rule_files
 from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.schema import key_names, lexicon
 from diagnose.facts import Fact, FactBook, Notice, Value, Witness, require_declared, typed
-from diagnose.inputs import turned_keys
+from diagnose.inputs import cut_traceback, turned_keys
 from diagnose.inputs.pasted_page import LARGEST, PRE, PRE_END, is_page
 from diagnose.parse.facts import failure_facts
-from diagnose.parse.frames import phases, tracebacks
-from diagnose.parse.model.event import Event, Frame
-from diagnose.parse.text.lines import SHOWN, Page
+from diagnose.parse.frames import phases
+from diagnose.parse.model.event import Event
+from diagnose.parse.text.lines import SHOWN
 from diagnose.phrases import Text, phrase
 from diagnose.units import Size
 
@@ -87,7 +87,6 @@ _CONTRAST = re.compile(r"[;；]|" + _BUT)
 _PART = re.compile(_ASIDE.pattern + r"|\sand\s(?=\d|(?:the|an?|my|its|we|I|it)\s)")
 #: What sets a name of one word, which is also a word of sentences: `batch=4`, `workers set to 2`.
 _SETS = re.compile(r"[=:：设调改为是]|\bto\b|\d")
-_PLACE = b'File "'
 _OF_MEMORY = re.compile(r"OOM|oom|emory|MEMORY|VRAM|vram|\b137\b|[Kk]illed|显存|内存")
 #: The line above a post of a thread, by whom it is; web pages are also copied with the name in a line of its own.
 _POST = re.compile(
@@ -97,7 +96,6 @@ _POST = re.compile(
 _POSTED = re.compile(r"(?:commented|opened|replied)(?: on [A-Z][\w ,]{3,20})?$")
 _OPENED = re.compile(r"\b(?:opened|description)\b")
 _LOGIN = re.compile(r"@?([A-Za-z0-9][\w.-]{0,38})$")
-_RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 
 
 @dataclass(slots=True)
@@ -311,7 +309,7 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None) or _whose(
             rule, sentences
         )
-    page, frames, place = _cut_traceback(log)
+    page, frames, place = cut_traceback.frames_at_last_place(log)
     said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
     phase = phases.phase_of_frames(frames) or next(filter(None, said), "")
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
@@ -423,23 +421,6 @@ def _fails_in(text: str) -> str:
     return next(
         (phase for part in _ASIDE.split(text) if part and fails.search(part) and not works.search(part) and (phase := says_phase(part))), ""
     )
-
-
-def _cut_traceback(log: Scanned) -> tuple[Page | None, tuple[Frame, ...], int]:
-    """The frames, innermost last, of the last traceback of a page where its exception was cut off; and the place of the innermost."""
-    for excerpt in reversed(log.excerpts):
-        at = excerpt.raw.rfind(_PLACE)
-        if at < 0:
-            continue
-        page = Page(log.input.name, excerpt)
-        index = page.index(excerpt.offset + at)
-        prefix, end = page.line(index).prefix, index + 1
-        while end < len(page) and page.line(end).text.startswith("    ") and "Error" not in page.line(end).text:
-            end += 1
-        if end < len(page) and _RAISED.match(page.line(end).text):
-            return None, (), 0
-        return page, tracebacks.traceback_above(page, end, prefix).frames, excerpt.offset + page.starts[index]
-    return None, (), 0
 
 
 # -- facts

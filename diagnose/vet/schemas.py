@@ -706,6 +706,7 @@ class Vocabulary(Row):
     without_torch: list[str]
     leaves_weights: list[str]
     leaves_states: list[str]
+    leaves_others: list[str]
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str

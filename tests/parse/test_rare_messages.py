@@ -60,6 +60,19 @@ MESSAGES = {
     "Model loading was stopped due to insufficient system resources.": "other",
     "[E] Out of CUDA pre-allocated memory. Consider using ti.init(device_memory_fraction=0.9)": "other",
     "Warp CUDA error 2: out of memory (in function alloc_device, warp.cu:1100)": "cuda_driver",
+    "libc++abi: terminating, std::runtime_error: [METAL] Command buffer execution failed: Insufficient Memory": "torch_mps",
+    'MetalExecutionError: Error Domain=MTLCommandBufferErrorDomain Code=8 "Insufficient Memory (IOAF code 8)"': "torch_mps",
+    "an instance of 'boost::wrapexcept<boost::compute::opencl_error>'\n  what():  Memory Object Allocation Failure": "other",
+    "[2022-03-05.20:57:39] [Error] CL_MEM_OBJECT_ALLOCATION_FAILURE": "other",
+    "W: ocl_pfn_notify error: CL_MEM_OBJECT_ALLOCATION_FAILURE error executing CL_COMMAND_WRITE_BUFFER on a GeForce": "other",
+    "clBuildProgram error: CL_OUT_OF_HOST_MEMORY": "cpu_allocator",
+    "07:12:40 | Ran out of memory, skipping batch. if this happens frequently, decrease batchsize": "torch_cuda",
+    "| WARNING: ran out of memory in validation, retrying batch": "torch_cuda",
+    "cudaCreateTextureObject( & a , NULL ) error( cudaErrorMemoryAllocation): out of memory Kokkos_CudaSpace.cpp:290": "cuda_driver",
+    'Allocation using MemorySpace named "Cuda" failed with the following error:  Allocation of size 1.279 G failed': "other",
+    "ERROR: RMM call failed with result RMM_ERROR_OUT_OF_MEMORY (4)  Attempted to allocate: 4000000000 bytes.": "other",
+    "     Shape: f32[8,2048,11008]{2,1,0:T(8,128)}\n     Allocation type: HLO temp\n     ==========================": "jax",
+    "MemoryError: std::bad_alloc: out_of_memory: CUDA error at: /opt/rmm/mr/device/cuda_memory_resource.hpp": "other",
 }
 #: A number at the end of a text may lack digits: the message counts, its figure does not.
 CUT = ("RuntimeError: Failed to allocate memory for requested buffer of size 10737", "ggml: failed to allocate CUDA0 buffer of size 89128")
@@ -81,3 +94,19 @@ def test_a_message_cut_in_its_figure_is_read_without_it(message: str) -> None:
 
 def test_an_exit_status_in_brackets_is_a_kill() -> None:
     assert diagnose.explain("Process `TRAIN (1)` terminated with an error exit status (137)\n").verdict.status == "suspected"
+
+
+#: Words of these libraries that speak of something else than memory, and those that only may.
+OTHERS = {
+    "std::runtime_error: [METAL] Command buffer execution failed: Impacting Interactivity (0000000e)": "none",
+    "#define CL_MEM_OBJECT_ALLOCATION_FAILURE -4": "none",
+    'if (status == "CL_OUT_OF_RESOURCES") retry();': "none",
+    "pyopencl._cl.RuntimeError: clFinish failed: OUT_OF_RESOURCES": "suspected",
+    "Insufficient GPU memory error: The available single GPU memory is 19314.976 MB, which is less than the sum of model weight size"
+    " (51.083 MB) and temporary buffer size (106.819 MB).": "lookalike",
+}
+
+
+@for_each("message, status", OTHERS.items())
+def test_what_is_no_proof_of_a_shortage_is_not_taken_for_one(message: str, status: str) -> None:
+    assert diagnose.explain(f"{message}\n").verdict.status == status

@@ -79,6 +79,7 @@ def test_attributes_of_words_name_words() -> None:
         "asked_first",
         "leaves_weights",
         "leaves_states",
+        "leaves_others",
         "over_cards",
         "puts_right",
         "joins_plans",

@@ -88,7 +88,9 @@ def _process_facts(book: FactBook) -> list[Fact]:
     if reserved is None:  # an engine that looked before it took anything has its context alone
         looked = book.word("log.engine_check") == "card_not_free" and capacity is not None and free is not None
         others = capacity - free - beside if looked else None  # type: ignore[operator]
-        return [derived_fact("log.foreign", not_negative(others), "capacity - free - context")] if others is not None else []
+        if others is not None:
+            return [derived_fact("log.foreign", not_negative(others), "capacity - free - context")]
+        return _foreign_of_cut_message(book, capacity, free)
     own, formula, process_facts = reserved + beside, "capacity - free - allocated - unallocated - context", list[Fact]()
     most_possible = capacity.high - free.low if capacity is not None and free is not None else reserved.high + 3 * beside.high
     if process is not None and reserved.low <= process.high and process.low <= most_possible:
@@ -104,6 +106,19 @@ def _process_facts(book: FactBook) -> list[Fact]:
     if listed is not None and others.high / 2 <= listed.bytes <= others.low:  # the rest is the driver's or the desktop's
         others, formula = listed, "the other processes that the message lists"
     return [*process_facts, derived_fact("log.foreign", not_negative(others), formula)]
+
+
+def _foreign_of_cut_message(book: FactBook, capacity: Size | None, free: Size | None) -> list[Fact]:
+    """What others hold of the card by a message that was cut before torch's own figures. Where it lists processes and none as its own,
+    either those or the rest of the card is somebody else's: the smaller part is foreign for certain."""
+    others, listed = book.size("log.other_processes"), book.size("log.listed_processes")
+    if others is not None:
+        return [derived_fact("log.foreign", others, "the other processes that the message lists")]
+    if capacity is None or free is None or listed is None:
+        return []
+    rest = not_negative(capacity - free - listed)
+    smaller = min(listed, rest, key=lambda part: part.bytes)
+    return [derived_fact("log.foreign", smaller, "the smaller of the processes that the message lists and the rest of the card")]
 
 
 def _layers(book: FactBook) -> list[Fact]:

@@ -274,7 +274,7 @@ def _locate(placed: PlacedMessage, most: int, earlier: int) -> None:
     if not placed.trace.frames:
         placed.trace = partial_traceback.frames_listed_below(placed.page, placed.index, placed.prefix)
     family = families.of(placed.message.family)
-    if not placed.trace.frames and (family.allocator or family.shared):  # XLA prints its words before Python's traceback
+    if not placed.trace.frames and (family.allocator or family.shared) and not _source_line(placed):  # XLA prints its words first
         placed.trace = partial_traceback.cut_off_frames(placed.page, placed.index)
     if placed.trace.places:
         inner = placed.page.starts[placed.trace.places[-1]] + placed.page.excerpt.offset

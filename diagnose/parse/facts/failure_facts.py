@@ -166,12 +166,16 @@ def _check_by_frames(root: Event, placed: PlacedMessage) -> str:
 def _processes(root: Event, place: Witness) -> Iterator[Fact]:
     """What the failed process and others hold, where the message lists processes."""
     yield from _largest(root, place)
-    if root.process_in_use is None or not root.process_in_use.bytes:
-        return
-    yield Fact("log.process_in_use", root.process_in_use, "log", place)
+    is_known = root.process_in_use is not None and root.process_in_use.bytes > 0
+    if is_known:
+        yield Fact("log.process_in_use", root.process_in_use, "log", place)
     others = [process.in_use for process in root.other_processes if not process.own]
-    if None not in others and not families.of(root.family).kill:  # those are on the node, not on the card
-        total = sum((size for size in others if size is not None), start=Size.exactly(0))
+    if None in others or families.of(root.family).kill:  # those are on the node, not on the card
+        return
+    total = sum((size for size in others if size is not None), start=Size.exactly(0))
+    if not is_known and others:  # one of them may be the process itself
+        yield Fact("log.listed_processes", total, "log", place)
+    if is_known:
         yield Fact("log.other_processes", total, "log", place)
         if others:
             yield Fact("log.largest_other", max((size for size in others if size is not None), key=lambda size: size.bytes), "log", place)

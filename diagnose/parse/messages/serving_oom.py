@@ -96,6 +96,8 @@ def read(text: str) -> Message | None:
         message.doubt_request()
     message.figures = {name: size for name, size in message.figures.items() if size is not None}
     message.facts |= {name: value for name, value in _facts(statements).items() if value is not None}
+    if leading == "parts":
+        _add_parts(message, statements[leading])
     device = re.search(r"device (?:[a-z]{1,8}:)?(\d{1,4})\b", statements[leading].words[0])
     message.gpu = int(device[1]) if device else message.gpu
     message.phase = message.phase or _infer_phase(statements)
@@ -194,6 +196,20 @@ def _facts_of_paged_cache(statement: Statement | None) -> dict[str, Value]:
     held, *_, of_block, blocks = _numbers(statement)
     longest = int(of_block) * int(blocks) if blocks else None
     return {"rollout.cache_tokens": whole_number(held), "rollout.fitting_len": whole_number(held), "rollout.max_model_len": longest}
+
+
+def _add_parts(message: Message, statement: Statement) -> None:
+    """Add what an engine may take, its weights and its buffer for one prefill, and by how much they exceed that; no failure of memory where
+    they do not."""
+    share, weights, buffer = (Size.printed(number, "MB", binary=True) for number in _numbers(statement)[:3])
+    if share is None or weights is None or buffer is None:
+        return
+    message.figures["allowed"] = share
+    message.facts |= {"rollout.engine_budget": share, "rollout.engine_weights": weights, "rollout.activation_peak": buffer}
+    if weights.bytes + buffer.bytes > share.bytes:
+        message.facts["rollout.over_by"] = weights + buffer - share
+    else:
+        message.status, message.reason = "lookalike", "parts_fit"
 
 
 def _numbers(statement: Statement) -> list[str]:

@@ -85,6 +85,8 @@ def read(text: str) -> Message | None:
         message.figures["requested"] = Size(whole.low - 255, whole.high, whole.bytes, statement.words[1])
     if kind == "growth" and (exact := parse_amount(statement.words[1])) is not None:
         message.figures["requested"] = Size(exact.low, exact.high, exact.bytes, exact.text)
+    if kind == "listed":
+        message.facts["log.lists_temporaries"] = True
     if kind == "tensor":
         _add_shape_size(message, statement, first.get("node_type"))
     if message.gpu is None and (card := _CARD.search(statement.word("DEVICE", "BFC", "DESTINATION"))):

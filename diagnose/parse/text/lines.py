@@ -244,15 +244,18 @@ class Page:
         return own.prefix
 
     def _counts_lines(self, index: int) -> bool:
-        """Whether bare numbers before the lines near this one are line numbers of a viewer: each line has one, each one higher."""
+        """Whether bare numbers before the lines near this one are line numbers of a viewer: each one higher than the last."""
         block = index // COUNTED
         counted = self._counted.get(block)
         if counted is None:
             first, raw = max(0, block * COUNTED - 2), self.excerpt.raw
             labels = [_LABEL.match(raw, self.starts[at]) for at in range(first, min(first + COUNTED + 4, len(self)))]
             places = [(at, int(label[1])) for at, label in enumerate(labels) if label is not None]
-            # every line is numbered, each one higher; srun begins at 0
-            counted = len(places) > 3 and places[0][1] > 0 and len({number - at for at, number in places}) == 1
+            numbers = [number for _, number in places]
+            # every line is numbered, each one higher; srun begins at 0. Where lines were left out, small numbers may as well be ranks
+            is_whole = len({number - at for at, number in places}) == 1
+            is_rising = sorted(set(numbers)) == numbers and numbers[:1] > [COUNTED]
+            counted = len(places) > 3 and numbers[0] > 0 and (is_whole or is_rising)
             self._counted[block] = counted
         return counted
 
