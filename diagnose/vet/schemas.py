@@ -707,6 +707,7 @@ class Vocabulary(Row):
     leaves_weights: list[str]
     leaves_states: list[str]
     leaves_others: list[str]
+    leaves_encoding: list[str]
     usual_libraries: list[str]
     releases: ReleaseWords
     bad_release: str
