@@ -203,11 +203,11 @@ OF_TRANSFORMERS = ("", "swift", "llamafactory", "axolotl", "transformers", "trl"
 RELEASES: tuple[Any, ...] = (None, "4.44.0")
 #: Releases that a framework's own settles: swift 2 is of 2024, ran on transformers before 4.45, and its benchmark page names bitsandbytes.
 #: ColossalChat's requirements.txt has transformers 4.39.3 from June 2024 to August 2025; LitGPT's pyproject.toml bitsandbytes 0.42.0 from
-#: March to December 2024.
+#: March to December 2024, and no torch after 2.4.1.
 SETTLED = {
     ("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"},
     ("colossalai", ""): {"transformers": "4.39.3"},
-    ("litgpt", ""): {"bitsandbytes": "0.42.0"},
+    ("litgpt", ""): {"bitsandbytes": "0.42.0", "torch": "2.4.1"},
 }
 #: What a source says of all its figures, or shows in files beside them, where its rows have no word for it: how the row's `source` begins,
 #: and the settings, those of a ZeRO stage apart.
