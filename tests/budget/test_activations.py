@@ -195,7 +195,7 @@ def keys(found: list[Term]) -> set[str]:
 
 @for_each("torch, width", [("2.1.0", 2), ("2.5.0", 4), (None, 4)])
 def test_the_math_kernel_computes_in_fp32_from_torch_2_5_on(torch: str | None, width: int) -> None:
-    """Falcon's one key head fits no fused kernel; whether its scores are twice as wide depends on torch, and without a release is a width."""
+    """Falcon's one key head fits no fused kernel; whether its scores are twice as wide depends on torch; without a release a width."""
     found = terms("tiiuae/falcon-7b", train__precision="pure_bf16", version__torch=torch, train__gradient_checkpointing="disabled")
     (scores,) = [term for term in found if term.key == "scores_math"]
     size = width * 71 * 1024**2 * 32

@@ -102,7 +102,13 @@ def test_the_temperature_of_grpo(release: str, changes: dict[str, Any], call: in
     """TRL 1.0 to 1.9 divides the logits in place, which has a gradient of its own; before and after it divides a copy, which is gone by
     then. Under DeepSpeed the rows' log-softmax goes with each row (counted with torch's profiler on the CPU)."""
     facts = book(
-        JOB, train__stage="grpo", version__trl=release, rollout__completion_len=512, rollout__prompt_len=128, rollout__num_generations=8, **changes
+        JOB,
+        train__stage="grpo",
+        version__trl=release,
+        rollout__completion_len=512,
+        rollout__prompt_len=128,
+        rollout__num_generations=8,
+        **changes,
     )
     got = [logits(facts, moment) / (ROWS * 512 * V) for moment in ("loss_call", "loss_backward")]
     assert got == pytest.approx([call, backward], rel=0.001)

@@ -122,7 +122,14 @@ def test_the_ranks_that_share_one_copy(changes: dict[str, Any], ranks: int) -> N
 
 @for_each(
     "framework, said, least, figure",
-    [("trl", None, 2, 2), ("verl", None, 4, 4), ("trl", "fp32", 4, 4), ("lightning", None, 2, 4), ("verl", "bf16", 2, 2), ("litgpt", None, 2, 2)],
+    [
+        ("trl", None, 2, 2),
+        ("verl", None, 4, 4),
+        ("trl", "fp32", 4, 4),
+        ("lightning", None, 2, 4),
+        ("verl", "bf16", 2, 2),
+        ("litgpt", None, 2, 2),
+    ],
 )
 def test_the_precision_of_the_reduction(framework: str, said: str | None, least: int, figure: int) -> None:
     """accelerate and Fabric reduce in the precision of the parameters, verl in fp32; where nobody knows it is a width."""
