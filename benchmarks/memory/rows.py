@@ -178,6 +178,8 @@ def _knob(name: str, value: Any, facts: dict[str, Any], shape: Model) -> Iterato
     if entry is None:
         raise Refused(f"no such knob: {name}")
     word = WORDS.get(name, {}).get(value, value) if not isinstance(value, list) else ",".join(map(str, value))
+    if word is None:
+        return
     if entry.words and word not in entry.words:
         raise Refused(f"no such {name}: {value}")
     yield name, word

@@ -20,8 +20,8 @@ WORDS: dict[str, dict[Any, Any]] = {
     "train.loss_kernel": {
         "eager": "none",
         "cce": "cut_cross_entropy",
-        "megatron": "none",
-    },  # which loss is Megatron's follows from the framework
+        "megatron": None,  # fused or not, nobody says
+    },
     "train.stage": {"distill": "gkd"},
     "model.head": {
         "seq_cls": "classes",
@@ -203,11 +203,11 @@ OF_TRANSFORMERS = ("", "swift", "llamafactory", "axolotl", "transformers", "trl"
 RELEASES: tuple[Any, ...] = (None, "4.44.0")
 #: Releases that a framework's own settles: swift 2 is of 2024, ran on transformers before 4.45, and its benchmark page names bitsandbytes.
 #: ColossalChat's requirements.txt has transformers 4.39.3 from June 2024 to August 2025; LitGPT's pyproject.toml bitsandbytes 0.42.0 from
-#: March to December 2024.
+#: March to December 2024, and no torch after 2.4.1.
 SETTLED = {
     ("swift", "2"): {"transformers": "4.44.0", "bitsandbytes": "0.41.3"},
     ("colossalai", ""): {"transformers": "4.39.3"},
-    ("litgpt", ""): {"bitsandbytes": "0.42.0"},
+    ("litgpt", ""): {"bitsandbytes": "0.42.0", "torch": "2.4.1"},
 }
 #: What a source says of all its figures, or shows in files beside them, where its rows have no word for it: how the row's `source` begins,
 #: and the settings, those of a ZeRO stage apart.
@@ -240,6 +240,11 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/modelscope/ms-swift/blob/main/examples/train/multimodal/rlhf/gkd/full.sh": {
         None: {"teacher.model": "OpenGVLab/InternVL3-8B"}
     },
+    # src/soup_cli/trainer/sft.py: from_pretrained without dtype, which is fp32 before transformers 5
+    "https://github.com/MakazhanAlpamys/Soup/": {None: {"train.load_dtype": "fp32"}},
+    # requirements.txt of June 2023: torch>=2.1.0dev
+    "https://github.com/Lightning-AI/litgpt/pull/178": {None: {"version.torch": "2.1.0"}},
+    "https://github.com/Lightning-AI/litgpt/pull/189": {None: {"version.torch": "2.1.0"}},
     # README.md: "batch size 2 (without gradient accumulation), a dataset packed to sequence length 2048, and torch compile enabled"
     "https://github.com/pytorch/torchtune README (April 2026 snapshot), Memory and training speed": {
         None: {"train.gradient_accumulation": 1, "train.compile": True},
@@ -253,6 +258,10 @@ MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
     "https://github.com/pytorch/torchtitan/blob/main/benchmarks/llama3_h100_202412_torchtitan.md*": {
         "train.loss_kernel": ("compiled", "none")
     },
+    # torchtitan/components/loss.py at 9a2f5784c: torch.compile(cross_entropy_loss) stands in a comment, till bbb1b616e (2025-04-02)
+    "https://github.com/pytorch/torchtitan/issues/929*": {"train.loss_kernel": ("compiled", "none")},
+    # model_config.yaml of each case has no --cross-entropy-loss-fusion, which is off by default
+    "https://github.com/NVIDIA/Megatron-LM/*": {"train.loss_kernel": ("megatron", "eager")},
     # benchmarks/benchmark_low_bit_adam.py OPTIM_MAP: AdamW is fused
     "https://github.com/pytorch/ao/blob/main/torchao/optim/README.md*": {"train.optimizer": ("adam", "adamw_fused")},
     # fixtures/pending/google__gemma-4-E2B-it@NVIDIA-A100-SXM4-40GB.pinned.json itself names the modules of its adapters

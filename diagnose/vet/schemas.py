@@ -1360,6 +1360,7 @@ class LossWhen(Row):
     whole_rows: bool = False
     in_fp32: bool = False
     divided: bool = False
+    compiled: bool = False
     in_16_bits: bool = False
     fp32: bool = False
 

@@ -193,6 +193,15 @@ def keys(found: list[Term]) -> set[str]:
     return {term.key for term in found}
 
 
+@for_each("torch, width", [("2.1.0", 2), ("2.5.0", 4), (None, 4)])
+def test_the_math_kernel_computes_in_fp32_from_torch_2_5_on(torch: str | None, width: int) -> None:
+    """Falcon's one key head fits no fused kernel; whether its scores are twice as wide depends on torch; without a release a width."""
+    found = terms("tiiuae/falcon-7b", train__precision="pure_bf16", version__torch=torch, train__gradient_checkpointing="disabled")
+    (scores,) = [term for term in found if term.key == "scores_math"]
+    size = width * 71 * 1024**2 * 32
+    assert (scores.size.bytes, scores.size.low) == (size, size if torch else size // 2)
+
+
 def test_sharded_mixed_precision_makes_no_copies() -> None:
     """FSDP casts the weights it gathers: the stream is 16-bit and autocast finds nothing to copy."""
     sharded = terms("meta-llama/Llama-3.1-8B", fsdp__sharding="full_shard", parallel__world=8)

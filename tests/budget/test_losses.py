@@ -61,7 +61,9 @@ def per_logit(moment: str, **changes: Any) -> float:
         ("rm", {"version__trl": "0.20.0"}, 0, 0),
         ("rm", {"train__framework": "llamafactory"}, 6, 0),
         ("kto", {"train__framework": "llamafactory", "version__llamafactory": "0.9.4"}, 14, 12),
-        ("sft", {"train__framework": "megatron", "train__precision": "bf16"}, 6, 10),
+        ("sft", {"train__framework": "megatron", "train__precision": "bf16"}, 6, 6),
+        ("sft", {"train__framework": "megatron", "train__precision": "bf16", "train__loss_kernel": "compiled"}, 6, 10),
+        ("sft", {"train__framework": "megatron", "train__precision": "bf16", "train__loss_kernel": None}, 6, 10),
         ("gkd", {}, 40, 32),
     ],
 )
@@ -84,6 +86,32 @@ def test_completions_alone_have_logits_in_grpo() -> None:
     short = book(JOB, rollout__prompt_len=128, **base)
     long = book(JOB, rollout__prompt_len=1024, **base)
     assert logits(short, "loss_call") == logits(long, "loss_call") == 6 * ROWS * 512 * V
+
+
+@for_each(
+    "release, changes, call, backward",
+    [
+        ("0.29.0", {}, 8, 12),
+        ("1.9.2", {}, 6, 16),
+        ("1.10.0", {}, 8, 12),
+        ("1.9.2", {"zero__stage": 2}, 4, 6),
+        ("1.10.0", {"zero__stage": 2}, 6, 4),
+    ],
+)
+def test_the_temperature_of_grpo(release: str, changes: dict[str, Any], call: int, backward: int) -> None:
+    """TRL 1.0 to 1.9 divides the logits in place, which has a gradient of its own; before and after it divides a copy, which is gone by
+    then. Under DeepSpeed the rows' log-softmax goes with each row (counted with torch's profiler on the CPU)."""
+    facts = book(
+        JOB,
+        train__stage="grpo",
+        version__trl=release,
+        rollout__completion_len=512,
+        rollout__prompt_len=128,
+        rollout__num_generations=8,
+        **changes,
+    )
+    got = [logits(facts, moment) / (ROWS * 512 * V) for moment in ("loss_call", "loss_backward")]
+    assert got == pytest.approx([call, backward], rel=0.001)
 
 
 def test_a_cap_keeps_its_tanh() -> None:

@@ -122,10 +122,17 @@ def test_the_ranks_that_share_one_copy(changes: dict[str, Any], ranks: int) -> N
 
 @for_each(
     "framework, said, least, figure",
-    [("trl", None, 2, 2), ("verl", None, 4, 4), ("trl", "fp32", 4, 4), ("lightning", None, 2, 4), ("verl", "bf16", 2, 2)],
+    [
+        ("trl", None, 2, 2),
+        ("verl", None, 4, 4),
+        ("trl", "fp32", 4, 4),
+        ("lightning", None, 2, 4),
+        ("verl", "bf16", 2, 2),
+        ("litgpt", None, 2, 2),
+    ],
 )
 def test_the_precision_of_the_reduction(framework: str, said: str | None, least: int, figure: int) -> None:
-    """accelerate reduces in the precision of the parameters, verl in fp32; where nobody knows it is a width."""
+    """accelerate and Fabric reduce in the precision of the parameters, verl in fp32; where nobody knows it is a width."""
     found = first(book(FSDP, train__framework=framework, train__reduce_dtype=said, train__max_seq_len=128)).moment("layer_backward")
     assert found is not None
     size = found.only("fsdp_root_reduce")

@@ -17,6 +17,7 @@ torchrun --nproc_per_node 8 --nnodes 2 --node_rank $NODE_RANK --master_addr $MAS
     --micro-batch-size 2 \
     --global-batch-size 256 \
     --bf16 \
+    --cross-entropy-loss-fusion \
     --use-distributed-optimizer \
     --recompute-granularity selective \
     --train-iters 100000 \

@@ -16,4 +16,5 @@ megatron sft \
     --torch_dtype bfloat16 \
     --num_workers 4 \
     --attention_backend flash \
+    --cross_entropy_loss_fusion true \
     --optimizer_cpu_offload true --use_precision_aware_optimizer true --optimizer_offload_fraction 0.4

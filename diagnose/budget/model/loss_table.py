@@ -82,7 +82,8 @@ def _parse_loss(entry: dict[str, Any]) -> Loss:
 class LossQuery(NamedTuple):
     """What decides which loss a job has: its framework with those that it extends, nearest first, each with its release (`lineage`), stage,
     model family, release of transformers; `converted`: accelerate hands the trainer fp32 logits; `autocast`: the forward runs under it;
-    `double`: all is computed in fp32; `divided`: every rank has the logits of a part of the vocabulary."""
+    `double`: all is computed in fp32; `divided`: every rank has the logits of a part of the vocabulary; `compiled`: torch.compile fuses the
+    loss."""
 
     lineage: tuple[tuple[str, Version | None], ...]
     stage: str
@@ -92,6 +93,7 @@ class LossQuery(NamedTuple):
     autocast: Truth = None
     double: Truth = None
     divided: Truth = False
+    compiled: Truth = None
 
 
 @lru_cache(maxsize=256)
@@ -120,6 +122,7 @@ def _conditions(job: LossQuery) -> dict[str, Truth]:
         "whole_rows": job.family in losses()["whole_rows"],
         "in_fp32": job.double,
         "divided": job.divided,
+        "compiled": job.compiled,
         "in_16_bits": False if plain is False else all_of([plain, not_(job.autocast)]),
         "own_loss": own,
         "fp32": any_of([upcast, job.converted]),

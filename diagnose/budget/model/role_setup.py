@@ -176,7 +176,7 @@ def _adapter_letters(model: Model | None, shards: Sharding, learnt: Trainable) -
 
 def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shards: Sharding) -> Loss:
     """What the job's loss holds of the logits."""
-    word = book.word("train.precision")
+    word, kernel = book.word("train.precision"), book.word("train.loss_kernel")
     return find_loss(
         LossQuery(
             tuple((name, book.version(f"version.{name}") if name else None) for name in lineage(framework)),
@@ -187,6 +187,7 @@ def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shard
             autocast=_runs_autocast(book, shards),
             double=None if word is None else word == "fp32",
             divided=shards.tensor > 1,
+            compiled=None if kernel is None else kernel == "compiled",
         )
     )
 

@@ -10,6 +10,9 @@ from diagnose.units import Version
 
 MATH = "ATen native/transformers/attention.cpp _scaled_dot_product_attention_math; transformers integrations/sdpa_attention.py"
 
+#: The first torch whose math kernel computes 16-bit values in fp32 (at::globalContext().allowFP16BF16ReductionMathSDP, off).
+WIDENED_MATH = Version("2.5")
+
 #: Flash attention's widest head (ATen native/transformers/cuda/sdp_utils.cpp check_head_dim_size_flash).
 WIDEST_HEAD = 256
 
@@ -53,9 +56,10 @@ def broadcasts_keys(job: Setup) -> bool:
 
 
 def unfused_scores(job: Setup, gone: str = "") -> list[Term]:
-    """Scores that SDPA computes whole in fp32, 4*B*a*s*s bytes per layer until backward, because no fused kernel fits. Of two kinds: a key
-    head that is broadcast; heads wider than flash attention takes, since the memory-efficient kernel needs keys repeated, which
-    transformers from 4.56 on does only where there is a mask. Rows that may be padded have a mask.
+    """Scores that SDPA computes whole in fp32, 4*B*a*s*s bytes per layer until backward, because no fused kernel fits; in the precision of
+    the values before torch 2.5. Of two kinds: a key head that is broadcast; heads wider than flash attention takes, since the
+    memory-efficient kernel needs keys repeated, which transformers from 4.56 on does only where there is a mask. Rows that may be padded
+    have a mask.
 
     With `gone` the term is that of the layer in backward: softmax, its gradient and that of the scores, 12*B*a*s*s bytes, less the `gone`
     bytes per token (a formula) of its MLP, which are free by then.
@@ -68,7 +72,19 @@ def unfused_scores(job: Setup, gone: str = "") -> list[Term]:
     if not broadcasts_keys(job) and not (wide and recent):
         return []
     every = f"/{model.uneven.every}" if model.uneven else ""
-    symbols = f"max(4*B*a*s*s, 12*B*a*s*s - ({gone})*T)" if gone else f"4*B*a*s*s*L{every}"
+    symbols = _math_scores(_math_width(job), gone, every)
     if wide and job.stage in table()["rollouts"] and job.values["B"] != 1:  # prompts and completions are padded to the longest
         return [job.term("scores_math", "attention_scores", f"0*({symbols})", high=symbols, source=MATH)]
-    return [job.term("scores_math", "attention_scores", symbols, source=MATH)]
+    low = _math_scores(build_mode(job).attended, gone, every) if job.book.version("version.torch") is None else ""
+    return [job.term("scores_math", "attention_scores", symbols, low=low, source=MATH)]
+
+
+def _math_width(job: Setup) -> int:
+    """Bytes per element of what torch's math kernel computes with; the wider where nobody knows the release."""
+    torch = job.book.version("version.torch")
+    return build_mode(job).attended if torch is not None and torch < WIDENED_MATH else 4
+
+
+def _math_scores(width: int, gone: str, every: str) -> str:
+    """The formula of `unfused_scores` for elements of `width` bytes."""
+    return f"max({width}*B*a*s*s, {3 * width}*B*a*s*s - ({gone})*T)" if gone else f"{width}*B*a*s*s*L{every}"
