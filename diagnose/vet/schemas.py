@@ -705,6 +705,7 @@ class Vocabulary(Row):
     without_network: list[str]
     without_torch: list[str]
     leaves_weights: list[str]
+    leaves_served_weights: list[str]
     leaves_states: list[str]
     leaves_others: list[str]
     usual_libraries: list[str]
