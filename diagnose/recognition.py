@@ -122,6 +122,7 @@ def _published_quantization(book: FactBook) -> Iterator[Fact]:
     word = next((word for pattern, word in QUANTISED if pattern.search(path)), None)
     if word is not None:
         yield _fact("model.quantization", word, Witness("catalogue", text=path))
+        yield _fact("model.stored_quantization", word, Witness("catalogue", text=path))
     shape = catalogue.model(path)
     if shape is not None and shape.published and not UNPACKED.search(path):
         yield _fact("rollout.quantization", shape.published, Witness("catalogue", text=path))

@@ -1451,6 +1451,7 @@ class Quantization(Row):
     each: float
     upcast: bool = True
     remade: bool = False
+    whole: bool = False
     experts: bool = False
     pads: list[int] = []
     source: str
