@@ -152,7 +152,9 @@ def test_one_line_of_source_without_its_frame(line: str, phase: str) -> None:
     assert (event.phase, event.frames) == (phase, ())
 
 
-DEFAULT_DEVICE = '  File "/usr/lib/python3.12/dist-packages/torch/utils/_device.py", line 103, in __torch_function__\n    return func(*args, **kwargs)\n'
+DEFAULT_DEVICE = (
+    '  File "/usr/lib/python3.12/dist-packages/torch/utils/_device.py", line 103, in __torch_function__\n    return func(*args, **kwargs)\n'
+)
 
 
 @for_each(
@@ -163,7 +165,7 @@ DEFAULT_DEVICE = '  File "/usr/lib/python3.12/dist-packages/torch/utils/_device.
     ],
 )
 def test_a_tensor_made_under_a_default_device_is_one_of_the_model(outside: str, phase: str) -> None:
-    """Of a traceback that is cut down to torch's last frame that frame alone tells that a model was built; what stands round it tells better."""
+    """Cut down to torch's last frame a traceback still tells that a model was built; what stands round it tells better."""
     assert only(outside + DEFAULT_DEVICE + message()).phase == phase
 
 
