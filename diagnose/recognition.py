@@ -65,12 +65,15 @@ def _trained_model(book: FactBook, requested: Size | None) -> Iterator[Fact]:
 
 def _denoiser(book: FactBook, requested: Size | None) -> Iterator[Fact]:
     """The parameters of the network that a trainer of images or video trains; where nothing names it, of the one whose whole weights are
-    what was requested. Where its layers are not known no run is said to fit; what its weights and states take alone may be too much."""
-    path = book.word("model.path")
-    if not traits_of(book.word("train.framework")).trains_denoisers:
+    what was requested. Of a trainer that nobody knows that one has to be named in so many words. Where its layers are not known no run is
+    said to fit; what its weights and states take alone may be too much."""
+    path, framework = book.word("model.path"), book.word("train.framework")
+    is_known = traits_of(framework).trains_denoisers
+    if not is_known and framework is not None:
         return
-    name, witness = catalogue.denoiser(path or ""), Witness("catalogue", text=path or "")
-    if not path and requested is not None and (known := catalogue.denoiser_of_size(requested)) is not None:
+    name, witness = catalogue.denoiser(path or "") if is_known else None, Witness("catalogue", text=path or "")
+    known = catalogue.denoiser_of_size(requested) if requested is not None and not path else None
+    if known is not None and (is_known or known[0] == book.word("drawing.network")):
         name, width = known
         params = catalogue.network(name).params
         witness = Witness("derived", text=f"{width} bytes * {params:,} parameters of {name} = {width * params:,} bytes, as requested")
@@ -122,6 +125,7 @@ def _published_quantization(book: FactBook) -> Iterator[Fact]:
     word = next((word for pattern, word in QUANTISED if pattern.search(path)), None)
     if word is not None:
         yield _fact("model.quantization", word, Witness("catalogue", text=path))
+        yield _fact("model.stored_quantization", word, Witness("catalogue", text=path))
     shape = catalogue.model(path)
     if shape is not None and shape.published and not UNPACKED.search(path):
         yield _fact("rollout.quantization", shape.published, Witness("catalogue", text=path))

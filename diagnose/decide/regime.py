@@ -115,7 +115,8 @@ def _takes(regime: str, book: FactBook) -> Iterator[Fact]:
     task = book.fact("run.task")
     row = rule_files.table("projects")[task.value] if task is not None else {}
     learns = regime in LEARNING or (regime == "unknown" and "train" in row.get("does", ()))
-    if task is None or "takes" not in row or (row["takes"] in ("one", "none") and learns):
+    fits = row.get("takes") == "none" and "train" in row.get("does", ())  # trees are grown without a network
+    if task is None or "takes" not in row or (row["takes"] in ("one", "none") and learns and not fits):
         return
     family = families.of(book.word("log.family"))
     if row["takes"] == "none" and (family.allocator or family.shared):

@@ -705,6 +705,7 @@ class Vocabulary(Row):
     without_network: list[str]
     without_torch: list[str]
     leaves_weights: list[str]
+    leaves_served_weights: list[str]
     leaves_states: list[str]
     leaves_others: list[str]
     leaves_encoding: list[str]
@@ -1452,6 +1453,7 @@ class Quantization(Row):
     each: float
     upcast: bool = True
     remade: bool = False
+    whole: bool = False
     experts: bool = False
     pads: list[int] = []
     source: str

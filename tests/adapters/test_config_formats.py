@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from diagnose.adapters.documents.open_config import open_document
+from diagnose.adapters.documents.text_forms import detect_form
 from diagnose.adapters.formats import json_file, yaml_file
 from diagnose.adapters.formats.config_value import Leaf, Unreadable
 from diagnose.adapters.formats.settings import ConfigSource
@@ -229,3 +230,12 @@ def test_unusable_files_are_one_notice(data: bytes, code: str) -> None:
     found = open_document(ConfigSource("x", data))
     assert [(notice.level, notice.code) for notice in found.notices] == [("error", code)]
     assert found.kind == "unknown"
+
+
+def test_a_command_below_a_first_line_of_python_is_a_command() -> None:
+    """People keep the first line of the script that the file once was; what cannot be Python and starts a program is a shell's."""
+    command = "\nCUDA_VISIBLE_DEVICES=0,1 accelerate launch train.py \\\n    --per_device_train_batch_size 2\n"
+    assert detect_form("#!/usr/bin/env python3.10\n" + command, lambda _: False)[0] == "shell"
+    assert (
+        detect_form("#!/usr/bin/env python3\nimport os\nos.system('accelerate launch train.py --lr 1')\n", lambda _: False)[0] == "python"
+    )

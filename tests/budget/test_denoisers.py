@@ -9,7 +9,7 @@ from diagnose.budget.moments.role_ledgers import ledgers
 from diagnose.facts import Fact, FactBook, Value, Witness
 from diagnose.plan.pricing import fit
 from diagnose.recognition import recognise
-from diagnose.units import Version
+from diagnose.units import Size, Version
 
 FLUX, SDXL = "black-forest-labs/FLUX.1-dev", "stabilityai/stable-diffusion-xl-base-1.0"
 
@@ -37,6 +37,23 @@ def test_states_alone_may_be_too_much(model: str, method: str, card: str, says: 
     }
     book = FactBook([Fact(name, value, "given", Witness("given")) for name, value in facts.items()])
     assert fit.sits(ledgers(book.learn(recognise(book)))[0]) == says
+
+
+@for_each(
+    "network, framework, params",
+    [
+        ("flux-mini", None, 3179199552),
+        ("flux.1-dev", None, None),  # another network is named than the one of this size
+        ("flux-mini", "llamafactory", None),
+    ],
+)
+def test_a_request_as_large_as_the_network_that_is_named_tells_what_is_trained(
+    network: str, framework: str | None, params: int | None
+) -> None:
+    """A script of somebody's own trains a network that its report names: four bytes for each of its parameters are no picture."""
+    named = {"drawing.network": network, "train.framework": framework}
+    book = FactBook([Fact(name, value, "log", Witness("log")) for name, value in named.items() if value is not None])
+    assert book.learn(recognise(book, Size.printed("11.84", "GiB", binary=True))).count("model.total_params") == params
 
 
 def _ledger(**settings: Value) -> Ledger:

@@ -74,6 +74,14 @@ def test_a_quantised_base_is_whole_on_every_card_unless_its_storage_can_be_flatt
     assert gib(book(LLAMA_8B, version__bitsandbytes="0.42.0", **said), "load", "weights") > 4
 
 
+def test_a_base_that_comes_packed_is_whole_on_every_card_whatever_a_setting_makes_of_others() -> None:
+    """Integers of GPTQ are sharded by nothing and moved to the host by nothing; bitsandbytes does not quantise them again."""
+    said = {"model__quantization": "nf4", "train__finetuning": "lora", "fsdp__sharding": "full_shard", "parallel__world": 4}
+    packed = book(LLAMA_8B, model__stored_quantization="gptq", **said)
+    assert gib(packed, "load", "weights") > 2 * gib(book(LLAMA_8B, **said), "load", "weights")
+    assert gib(packed.changed({"fsdp.offload": "enabled"}), "load", "weights") == gib(packed, "load", "weights")
+
+
 @pytest.mark.parametrize(
     ("framework", "release", "kept"),
     [("swift", "0.42.0", 2 * (3 * 4096 + 14336)), ("swift", "0.45.0", 0), ("trl", "0.42.0", 0)],

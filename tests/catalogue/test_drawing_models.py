@@ -22,6 +22,7 @@ def _named(text: str) -> list[tuple[str, float | None]]:
         ("FLUX.1 [dev] GGUF Q4_K_S", "flux.1-dev", 4.5),
         ("black-forest-labs/FLUX.1-Kontext-dev", "flux.1-dev", None),
         ("models--black-forest-labs--FLUX.1-schnell", "flux.1-schnell", None),
+        ("Training Flux_mini", "flux-mini", None),
         ("black-forest-labs/FLUX.2-dev", "flux.2-dev", None),
         ("FLUX.2-klein-4B", "flux.2-klein-4b", None),
         ("/nas/Qwen-Image/Qwen-Image-Edit-2511/transformer/x-00001-of-00005.safetensors", "qwen-image", None),

@@ -250,6 +250,13 @@ def test_a_failure_without_frames_is_of_the_last_thing_that_an_engine_began(line
     assert facts(*lines)["log.engine_check"] == check
 
 
+@for_each("after, phase", [((), "model_load"), ((f"{INFO}# GPU blocks: 2110, # CPU blocks: 512",), None)])
+def test_the_method_that_failed_in_a_worker(after: tuple[str, ...], phase: str | None) -> None:
+    """vLLM names the method before the message of its worker; weights that were loaded since are not what failed."""
+    line = f"{INFO}Exception in worker VllmWorkerProcess while processing method load_model."
+    assert facts(line, *after, OOM).get("log.phase") == phase
+
+
 @for_each(
     "lines, known",
     [

@@ -152,6 +152,23 @@ def test_one_line_of_source_without_its_frame(line: str, phase: str) -> None:
     assert (event.phase, event.frames) == (phase, ())
 
 
+DEFAULT_DEVICE = (
+    '  File "/usr/lib/python3.12/dist-packages/torch/utils/_device.py", line 103, in __torch_function__\n    return func(*args, **kwargs)\n'
+)
+
+
+@for_each(
+    "outside, phase",
+    [
+        ("", "model_load"),
+        ('  File "/srv/sglang/srt/layers/attention/triton_backend.py", line 90, in forward\n    torch.zeros(size)\n', "forward"),
+    ],
+)
+def test_a_tensor_made_under_a_default_device_is_one_of_the_model(outside: str, phase: str) -> None:
+    """Cut down to torch's last frame a traceback still tells that a model was built; what stands round it tells better."""
+    assert only(outside + DEFAULT_DEVICE + message()).phase == phase
+
+
 def test_the_line_of_another_rank_says_nothing() -> None:
     assert only(f"[rank1]: loss.backward()\n[rank0]: {message()}").phase == "unknown"
 

@@ -78,6 +78,7 @@ def test_attributes_of_words_name_words() -> None:
         "needs_evidence",
         "asked_first",
         "leaves_weights",
+        "leaves_served_weights",
         "leaves_states",
         "leaves_others",
         "over_cards",

@@ -61,7 +61,7 @@ def _signed_form(text: str) -> Form | None:
     """The form that a text shows by signs of its own; None for what may be YAML. Raises Unreadable for TOML with a mistake."""
     first = text.lstrip()
     if first.startswith("#!"):
-        return "python" if "python" in first.partition("\n")[0] else "shell"
+        return "python" if "python" in first.partition("\n")[0] and not _is_misnamed_shell(text) else "shell"
     if _WINDOWS.search(text):
         return "shell"
     if _TOML.search(text) and (form := _toml_form(text)):
@@ -75,6 +75,17 @@ def _signed_form(text: str) -> Form | None:
         except Unreadable:
             pass
     return None
+
+
+def _is_misnamed_shell(text: str) -> bool:
+    """Whether a text that calls itself Python in its first line is a command of a shell: it has the signs of one and does not parse."""
+    if not shell_pattern().search(text):
+        return False
+    try:
+        _parse_python(text)
+    except Unreadable:
+        return True
+    return False
 
 
 def _detect_non_mapping(text: str, is_known: IsKnown, trouble: Unreadable) -> Form:

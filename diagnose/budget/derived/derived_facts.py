@@ -120,13 +120,16 @@ def _named_params(book: FactBook) -> int | None:
 
 def _fewer_bits_facts(book: FactBook) -> list[Fact]:
     """What weights that are only read take on each card in 16 bits and in 4 (embedding and head keep 16); none where they are quantised,
-    as files of GGUF mostly are."""
-    shape = book.shape("model.shape")
+    as files of GGUF mostly are. A name that tells no more than the count of parameters tells the least that they take in 16 bits."""
+    shape, cards = book.shape("model.shape"), book.count("rollout.tensor_parallel") or 1
     if "gguf" in (book.word("model.path") or "").lower():
         return []
-    if shape is None or book.word("model.quantization") not in (None, "none") or book.word("rollout.quantization") is not None:
+    if book.word("model.quantization") not in (None, "none") or book.word("rollout.quantization") is not None:
         return []
-    kept, cards = shape.V * shape.h * (1 if shape.tied else 2), book.count("rollout.tensor_parallel") or 1
+    if shape is None:
+        params = book.count("model.least_params")
+        return [derived_fact("rollout.weights_in_16_bits", Size.exactly(2 * params // cards), "2*P/t_e")] if params else []
+    kept = shape.V * shape.h * (1 if shape.tied else 2)
     whole, quantised = 2 * shape.params // cards, (2 * kept + (shape.params - kept) * BITS_OF_FOUR // 8) // cards
     return [
         derived_fact("rollout.weights_in_16_bits", Size.exactly(whole), "2*P/t_e"),

@@ -40,6 +40,7 @@ def facts_of_message(book: FactBook) -> list[Fact]:
         message_facts.append(derived_fact("log.refused", refused, "requested (at least 20 MiB) <= free, and within the cap of the process"))
         if "log.request_overflow" not in book:
             message_facts.append(derived_fact("log.request_overflow", False, "a size that a card or machine may have"))
+    message_facts.append(derived_fact("log.cards_of_request", _cards_of_request(book), "requested / capacity"))
     if requested is not None and free is not None and room is not None and room.bytes < free.bytes:
         message_facts.append(derived_fact("log.shortage", not_negative(requested - room), "requested - (allowed - reserved)"))
     elif requested is not None and free is not None:
@@ -61,6 +62,14 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     if family and filled is not None:
         message_facts.append(derived_fact("log.filled", replace(filled, text=""), "allocated, or the whole card"))
     return [*message_facts, *_process_facts(book), *_growth(book), *_layers(book), *_context(book), *_scores(book)]
+
+
+def _cards_of_request(book: FactBook) -> int:
+    """How many such cards the request alone would fill; 1 where it fits one, or no figures are known."""
+    requested, capacity = book.size("log.requested"), book.size("log.capacity")
+    if requested is None or capacity is None or book.switch("log.on_card") is False:
+        return 1
+    return max(1, requested.low // max(1, capacity.high))
 
 
 def _torch_memory(book: FactBook) -> Size | None:

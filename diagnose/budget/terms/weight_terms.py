@@ -31,7 +31,7 @@ def weights(job: Setup) -> list[Term]:
     """The base model: w*P bytes, /N under ZeRO-3 and FSDP, 0 where offloaded; with partly fp32 weights (freeze tuning) 2*P + 2*Pt."""
     if not job.knows("P") or (not job.sharding.whole_weights and not job.knows("N")):
         return []
-    if job.sharding.offload_param or job.role.offloaded:
+    if (job.sharding.offload_param and not is_packed(job.book)) or job.role.offloaded:
         return [job.term("weights_offloaded", "weights", "0", source=ZERO)]
     if (job.trainable.lora or job.role.predicts) and is_quantised(job.book):
         return _quantized(job)
@@ -48,10 +48,19 @@ def is_quantised(book: FactBook) -> bool:
     return book.word("model.quantization") not in (None, "none", "other")
 
 
+def is_packed(book: FactBook) -> bool:
+    """Whether the base comes packed into integers, which nothing shards or moves as the weights that it shards."""
+    stored = book.word("model.stored_quantization") or book.word("model.quantization") or ""
+    return bool(table()["quantizations"].get(stored, {}).get("whole"))
+
+
 def shardable(book: FactBook) -> bool:
-    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take."""
+    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take, and none
+    that comes packed into integers, whatever a setting makes of others as they load."""
     if not is_quantised(book):
         return True
+    if is_packed(book):
+        return False
     if storage := book.word("model.quant_storage"):
         return storage != "uint8"
     release = book.version("version.bitsandbytes")

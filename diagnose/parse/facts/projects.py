@@ -90,8 +90,8 @@ def _names(raw: bytes, start: int, end: int) -> Iterator[tuple[str, str, int, in
     for stem, task in stems.items():
         if stem in plain:
             found |= {word: task for word in words if stem in word and word not in found}
-    if not found:  # a part of a dotted name, as in simtk.openmm.OpenMMException
-        found = {word: anywhere[word] for word in _WORD.findall(part.lower()) if word in anywhere}
+    if found.keys() <= placed.keys():  # a part of a dotted name, as in simtk.openmm.OpenMMException
+        found |= {word: anywhere[word] for word in _WORD.findall(part.lower()) if word in anywhere}
     for word, task in found.items() if len(found) <= _MOST else ():
         spelled = b"[-_. ]*".join(re.escape(bytes([letter])) for letter in word)
         for match in re.finditer(rb"(?<![A-Za-z0-9])" + spelled + rb"(?![A-Za-z0-9])", part, re.IGNORECASE):
