@@ -104,6 +104,7 @@ class Traits:
     rounds_of_a_step: bool = False  # a round of rollouts on a rank is the rows of one optimizer step
     samples_on_card: Releases | None = None  # the samples of a round stay on the card of the process that generated them
     syncs_one_by_one: bool = False  # weights go to the engine one parameter at a time; others may make a whole fp32 state dict
+    merges_shards: bool = False  # adapters are merged shard by shard; others gather the whole model for it
     sync_bucket: int | None = None  # bytes of the buffer into which several parameters are packed on their way
     engine_tokens: int | None = None  # tokens that its vLLM schedules at once; None: vLLM's own default
     engine_takes_whole_rows: bool = False  # its vLLM schedules all rows at their longest at once

@@ -641,16 +641,17 @@ def select_configs(
     explicit: Sequence[Material | ConfigSource], candidates: Sequence[ConfigSource], reading: Reading
 ) -> tuple[list[ConfigSource], list[Notice]]:
     """Select among the configs found beside or inside the logs: those that adapters recognise, one of each kind, none of a kind that the
-    caller passed explicitly. Of several the one that a command or another config names is preferred."""
+    caller passed explicitly. Of several the one that a command or another config names is preferred. Where a framework's configuration
+    stands in several files, all that do not contradict each other are parts of it."""
     configs = [open_document(source) for source in candidates]
     configs = [config for config in configs if is_config(config)]
     if len(configs) > job_folder.CONFIGS:
         message = phrase("folder.many_configs", name=str(Path(configs[0].source.name).parent), count=len(configs))
         return [], [Notice("warning", "many_configs", message)]
     sources, _ = convert_each(as_config, [config for config in explicit if isinstance(config, (Path, ConfigSource, str, bytes))])
-    kinds = {open_document(source).kind for source in sources}
+    opened = [open_document(source) for source in sources]
     texts = [command.text for command in reading.commands]
-    texts += [config.text for config in configs] + [open_document(source).text for source in sources]
+    texts += [config.text for config in [*configs, *opened]]
 
     def rank(config: OpenDocument) -> tuple[bool, bool, bool]:
         """Configs that a text names come first; after the others commands without an option, then options without their program."""
@@ -662,10 +663,18 @@ def select_configs(
     selected: list[ConfigSource] = []
     notices: list[Notice] = []
     for config in configs:
-        if config.kind in kinds:
+        if any(other.kind == config.kind and not _are_parts(config, other) for other in opened):
             message = phrase("folder.same_kind", name=config.source.name, kind=config.kind)
             notices.append(Notice("info", "config_not_used", message, Witness(config.source.name)))
         else:
             selected.append(config.source)
-        kinds.add(config.kind)
+            opened.append(config)
     return selected, notices
+
+
+def _are_parts(config: OpenDocument, other: OpenDocument) -> bool:
+    """Whether two configs of one framework are parts of one configuration: it stands in several files, and no key has two values here."""
+    if config.kind not in framework_tables.names() or not framework_tables.table(config.kind).in_parts:
+        return False
+    values = {leaf.key: leaf.text for leaf in other.leaves}
+    return all(values.get(leaf.key, leaf.text) == leaf.text for leaf in config.leaves)

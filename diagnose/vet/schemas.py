@@ -305,6 +305,7 @@ class Framework(Row):
     launches: str = ""
     aliases: list[str] = []
     dumps_whole: bool = False
+    in_parts: bool = False
     one_process: bool = False
     overrides: str = ""
     spawns: list[str] = []

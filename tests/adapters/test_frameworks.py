@@ -65,6 +65,7 @@ RESERVED = {
     "launches",
     "aliases",
     "dumps_whole",
+    "in_parts",
     "one_process",
     "spawns",
     "overrides",

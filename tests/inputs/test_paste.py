@@ -269,3 +269,18 @@ def test_a_command_below_a_prompt_that_only_sets_a_variable() -> None:
     """A prompt with somebody's name and machine begins the block; the program stands on a line of its own."""
     page = f"I start it like this:\n\n```\n(env) root@box /h/u/# export CUDA_VISIBLE_DEVICES=0,1\n\n{COMMAND}```\n\n{MESSAGE}"
     assert {fact.value for fact in explain(page).facts if fact.name == "train.micro_batch_size"} == {3}
+
+
+ORCHESTRATOR = "batch_size = 64\nmicro_batch_size = 2\nrollouts_per_example = 8\nseq_len = 4096\n"
+TRAINER = '[model]\nname = "Qwen/Qwen3-8B"\n\n[model.ac]\n\n[optim]\nlr = 1e-6\n'
+
+
+@pytest.mark.parametrize(
+    ("second", "used"), [(TRAINER, True), (ORCHESTRATOR.replace("= 2\n", "= 1\n"), False)], ids=["another part", "another try"]
+)
+def test_a_configuration_of_several_files_is_read_whole(second: str, used: bool) -> None:
+    """prime-rl has a file for each of its processes; a second file that says otherwise of one key is another try."""
+    report = told(f"Trainer runs out of memory\n\n```toml\n{ORCHESTRATOR}```\n\n```toml\n{second}```\n")
+    assert micro_batch(report)[0] == 2
+    assert any(fact["name"] == "train.gradient_checkpointing" and fact["value"] == "enabled" for fact in report["facts"]) is used
+    assert any(one["code"] == "config_not_used" for one in report["notices"]) is not used

@@ -108,6 +108,11 @@ FILES = {
     "ai_toolkit.yaml": "job: extension # kept\nconfig:\n  process:\n    - type: sd_trainer\n      network: {type: lora, linear: 8}\n"
     "      train:\n        batch_size: 2 # mine\n        dtype: bf16\n      model:\n        name_or_path: a/b\n",
     "onetrainer.json": '{"training_method": "LORA", "base_model_name": "a/b",\n "batch_size": 2, "lora_rank": 8}',
+    "prime_rl.toml": "# mine\nbatch_size = 64\nmicro_batch_size = 2 # kept\nrollouts_per_example = 8\nseq_len = 4096\n",
+    "prime_rl-train.toml": '[model]\nname = "a/b" # kept\n\n[model.lora]\nrank = 8\n\n[optim]\nlr = 1e-5\n',
+    "trlx.yml": "train:\n  seq_length: 512 # kept\n  batch_size: 8\nmethod:\n  num_rollouts: 64\n  chunk_size: 32\n",
+    "trlx.py": "from trlx.data.configs import TRLConfig, TrainConfig\nconfig = TRLConfig(\n"
+    "    train=TrainConfig(seq_length=512, batch_size=8),\n)\n",
     "simpletuner.json": '{"model_family": "flux", "model_type": "lora", "train_batch_size": 2,\n "gradient_checkpointing": false}',
     "lerobot.sh": "lerobot-train --policy.type=pi05 --dataset.repo_id=a/b \\\n  --batch_size=8 --policy.dtype=float32\n",
     "open_clip.sh": "torchrun --nproc_per_node 2 -m open_clip_train.main --train-data a.csv \\\n  --batch-size 64 --precision amp\n",

@@ -191,6 +191,7 @@ def table(name: str) -> Table:
         launches=raw.get("launches", ""),
         constraints=(*map(_constraint, raw.get("constraints", ())), *(base.constraints if base else ())),
         dumps_whole=raw.get("dumps_whole", False),
+        in_parts=raw.get("in_parts", False),
         one_process=raw.get("one_process", base.one_process if base else False),
         borrowed=frozenset(raw.get("borrowed", "").split()),
         foreign=tuple(raw.get("foreign", base.foreign if base else ())),

@@ -126,6 +126,7 @@ class Table:
     launches: str = ""  # the launcher whose options these are
     constraints: tuple[Constraint, ...] = ()  # of knobs, without which it refuses to start: diagnose/plan/edits/setting_conflicts.py
     dumps_whole: bool = False  # what it prints of its settings is all of them; a class of arguments has others beside it
+    in_parts: bool = False  # one configuration stands in several files, each with keys of its own
     one_process: bool = False  # `python train.py` is one process, whatever cards there are
     stock_since: Version | None = None  # the release from which they have these names
     borrowed: frozenset[str] = frozenset()  # options that other programs have, too: they do not show that it parses its own classes

@@ -52,10 +52,11 @@ def loading(job: Setup) -> list[Term]:
 
 
 def weight_sync(job: Setup, resident: list[Term]) -> list[Moment]:
-    """Weights on their way to the engine: an adapter is merged into the whole model; full weights go one by one, or in buckets."""
+    """Weights on their way to the engine: an adapter is merged into the whole model, or into its shards; full weights, and those merged in
+    shards, go one by one, or in buckets."""
     if (job.book.word("rollout.engine") or "none") in ("none", "hf") or job.sharding.whole_weights or not job.knows("P", "V", "h"):
         return []
-    if job.trainable.lora:
+    if job.trainable.lora and not job.traits.merges_shards:
         parts, layers = job.book.count("rollout.sync_batches"), job.values.get("L")
         some = f"max(2*P_layer*{-(-layers // parts)}, 2*2*V*h)" if parts and isinstance(layers, int) and job.knows("P_layer") else "2*P"
         whole_copy = job.term("sync_whole", "comm_buffers", some, source="gathered for the engine")

@@ -66,7 +66,7 @@ class EditContext(NamedTuple):
         tables = map(framework_tables.table, framework_tables.lineage(document.framework))
         owner = next((table for table in tables if table.version == key.version), None)
         if owner is not None:
-            return self._released(owner, _released_keys(document))
+            return self._released(owner, self._released_keys(document))
         version = self.book.version(key.version)
         return ReleaseSpan(version, framework_tables.final_release(version)) if version else EVERY
 
@@ -107,7 +107,7 @@ class EditContext(NamedTuple):
         return declared_keys.is_given_up(document.framework, key, self._use(document))
 
     def _use(self, document: Document) -> declared_keys.Use:
-        present = declared_keys.written(entry.key for entry in document.entries)
+        present = declared_keys.written(entry.key for part in self._parts(document) for entry in part.entries)
         spans = {name: self._released(framework_tables.table(name), present) for name in framework_tables.lineage(document.framework)}
         return declared_keys.Use((document.entry, *(str(fact.value) for fact in self.entry_points())), spans, present)
 
@@ -125,7 +125,17 @@ class EditContext(NamedTuple):
 
     def span(self, document: Document) -> ReleaseSpan:
         """The releases of its framework that the document may be for."""
-        return self._released(framework_tables.table(document.framework), _released_keys(document))
+        return self._released(framework_tables.table(document.framework), self._released_keys(document))
+
+    def _released_keys(self, document: Document) -> tuple[str, ...]:
+        """The keys that tell the document's release; one that Hydra adds or overrides (`++key`) tells none."""
+        return declared_keys.written(entry.key for part in self._parts(document) for entry in part.entries if entry.key[:2] != "++")
+
+    def _parts(self, document: Document) -> tuple[Document, ...]:
+        """The document, or all documents of the configuration that it is a part of."""
+        if not framework_tables.table(document.framework).in_parts:
+            return (document,)
+        return tuple({id(part): part for part in (document, *self.documents) if part.framework == document.framework}.values())
 
     def _released(self, table: Table, present: Iterable[str]) -> ReleaseSpan:
         return framework_tables.possible_releases(table, self.book.version(table.version), present)
@@ -249,8 +259,3 @@ class EditContext(NamedTuple):
         entries = (entry for sibling in siblings for entry in sibling.entries)
         text = next((entry.written for entry in entries if name_of(entry.key) == name), str(default or 1))
         return int(text) if text.isdigit() and len(text) < 8 else 0
-
-
-def _released_keys(document: Document) -> tuple[str, ...]:
-    """The keys of a document that tell its release; one that Hydra adds or overrides (`++key`) tells none."""
-    return declared_keys.written(entry.key for entry in document.entries if entry.key[:2] != "++")
