@@ -740,6 +740,7 @@ class FamilyRow(Row):
     limited: bool = False
     own: bool = False
     container: bool = False
+    loader: bool = False
     pinning: str = ""
     handles: bool = False
     collective: bool = False
