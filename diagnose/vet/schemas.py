@@ -882,6 +882,7 @@ class TorchRow(Row):
 
 class LinesRow(Row):
     phase: str
+    below: bool = False
     doing: str = ""
     says: list[str]
     over: list[str] = []
