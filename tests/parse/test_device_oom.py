@@ -192,6 +192,8 @@ def test_the_body_of_a_message_is_enough() -> None:
     assert (event.family, event.requested, event.free) == ("torch_cuda", Size.printed("33.95", "GiB"), Size.printed("10.62", "GiB"))
     [event] = read(body.replace("(GPU 0;", "(NPU 0;") + "\n")
     assert event.family == "torch_npu"
+    [event] = read("torch.cuda.OutOfMemoryError: Tried to allocate 33.95 GiB\n")  # the class stands for the head
+    assert event.requested == Size.printed("33.95", "GiB")
     assert read("It says that it tried to do so: Tried to allocate 33.95 GiB, and so on.\n") == []
 
 

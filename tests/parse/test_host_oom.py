@@ -180,7 +180,9 @@ WORDINGS = [
     Wording("write", "RuntimeError: unable to write to file </torch_512_1730381_3>: No space left on device (28)", "dataloader_shm"),
     # before torch 1.10 without a reason
     Wording("old write", "RuntimeError: unable to write to file </torch_1131_12260386>", "dataloader_shm"),
-    Wording("oldest write", "RuntimeError: unable to write to file </torch_76_36> at /pytorch/aten/src/TH/THAllocator.c:383", "dataloader_shm"),
+    Wording(
+        "oldest write", "RuntimeError: unable to write to file </torch_76_36> at /pytorch/aten/src/TH/THAllocator.c:383", "dataloader_shm"
+    ),
     Wording(
         "old open",
         "RuntimeError: unable to open shared memory object </torch_299_13961> in read-write mode",
@@ -188,7 +190,13 @@ WORDINGS = [
         "suspected",
         "shared_object",
     ),
-    Wording("old resize", "RuntimeError: unable to resize file </torch_224_38> to the right size", "dataloader_shm", "suspected", "shared_object"),
+    Wording(
+        "old resize",
+        "RuntimeError: unable to resize file </torch_224_38> to the right size",
+        "dataloader_shm",
+        "suspected",
+        "shared_object",
+    ),
     Wording("mapping of windows", "RuntimeError: Couldn't open shared file mapping: <torch_136_16_6>, error code: <1455>", "python_memory"),
     Wording(
         "map of torch",
