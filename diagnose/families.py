@@ -28,6 +28,7 @@ class Family(NamedTuple):
     limited: bool = False
     own: bool = False
     container: bool = False
+    loader: bool = False
     pinning: str = ""
     handles: bool = False
     collective: bool = False

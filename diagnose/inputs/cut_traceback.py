@@ -24,6 +24,10 @@ BEHIND = 12
 ABOVE = 3
 
 _PLACE = b'File "'
+#: A place in a box of rich, where the box's width did not cut its path from its number.
+_BOXED = re.compile(rb"\xe2\x94\x82 (?:[^\n\xe2]{1,400}:)?\d{1,7} in \w")
+#: What stands below a place: lines of source, the rest of a box.
+_BELOW = ("    ", "│", "╰")
 #: An exception's line, behind the rank in brackets that wrote it.
 RAISED = re.compile(r"(?:\[[^\]]{1,40}\]:?\s{0,4})?[\w.]{1,80}(?:Error|Exception|Exit|Interrupt)\b")
 #: A line of a traceback below a place: indented, boxed, or the beginning of a place.
@@ -35,13 +39,13 @@ _NO_FAILURE = re.compile(r"most recent call first|Stack \(most recent|[Tt]hread 
 def frames_at_last_place(log: Scanned) -> tuple[Page | None, tuple[Frame, ...], int]:
     """The frames, innermost last, of the last traceback of a page where its exception was cut off; and the place of the innermost."""
     for excerpt in reversed(log.excerpts):
-        at = excerpt.raw.rfind(_PLACE)
+        at = max(excerpt.raw.rfind(_PLACE), *(match.start() for match in _BOXED.finditer(excerpt.raw)), -1)
         if at < 0:
             continue
         page = Page(log.input.name, excerpt)
         index = page.index(excerpt.offset + at)
         prefix, end = page.line(index).prefix, index + 1
-        while end < len(page) and page.line(end).text.startswith("    ") and "Error" not in page.line(end).text:
+        while end < len(page) and page.line(end).text.startswith(_BELOW) and "Error" not in page.line(end).text:
             end += 1
         if end < len(page) and RAISED.match(page.line(end).text):
             return None, (), 0

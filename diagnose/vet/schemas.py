@@ -743,6 +743,7 @@ class FamilyRow(Row):
     limited: bool = False
     own: bool = False
     container: bool = False
+    loader: bool = False
     pinning: str = ""
     handles: bool = False
     collective: bool = False
@@ -884,6 +885,7 @@ class TorchRow(Row):
 
 class LinesRow(Row):
     phase: str
+    below: bool = False
     doing: str = ""
     says: list[str]
     over: list[str] = []

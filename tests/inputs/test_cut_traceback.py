@@ -17,6 +17,14 @@ ADAM = f"""Traceback (most recent call last):
     state["exp_avg_sq"] = torch.zeros_like(
                           ^^^^^^^^^^^^^^^^^
 """
+BOX = """\
+│ /opt/venv/lib/python3.9/site-packages/bitsandbytes/nn/modules.py:            │
+│ 268 in _save_to_state_dict                                                    │
+│                                                                               │
+│   267 │   │   │   if reorder_layout:                                          │
+│ ❱ 268 │   │   │   │   self.weight.data = undo_layout(self.state.CxB, self.tile) │
+│   269 │   │   │                                                               │
+"""
 #: Endings that say nothing of memory: an exception follows, a watchdog's stack, a launcher's traceback, no traceback at all.
 OTHERS = (
     ADAM + "KeyboardInterrupt\n",
@@ -45,3 +53,11 @@ def test_a_search_through_many_logs_does_not_count_it() -> None:
 @for_each("text", OTHERS)
 def test_other_endings_are_left_alone(text: str) -> None:
     assert diagnose.explain(text).verdict.status == "none"
+
+
+def test_a_box_that_wraps_its_path_is_read() -> None:
+    """rich draws a traceback into a box, whose width cuts the path of a place from its line; a page has the box below its words."""
+    for text in (BOX, f"# CUDA out of memory\n\nIt ends with\n\n```\n{BOX}```\n"):
+        found = diagnose.explain(text)
+        assert (found.verdict.status, found.verdict.phase) == ("suspected", "checkpoint_save")
+        assert found.judgement.causes[0].cause == "software_bug"

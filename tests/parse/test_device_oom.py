@@ -185,6 +185,18 @@ def test_a_message_typed_again_by_hand() -> None:
     ]
 
 
+def test_the_body_of_a_message_is_enough() -> None:
+    """People quote it without its first words; a request alone is none, for anybody may write that."""
+    body = "Tried to allocate 33.95 GiB (GPU 0; 11.78 GiB total capacity; 17.50 MiB already allocated; 10.62 GiB free; 24.00 MiB cached)"
+    [event] = read(f"With my card the error is `{body}`\n")
+    assert (event.family, event.requested, event.free) == ("torch_cuda", Size.printed("33.95", "GiB"), Size.printed("10.62", "GiB"))
+    [event] = read(body.replace("(GPU 0;", "(NPU 0;") + "\n")
+    assert event.family == "torch_npu"
+    [event] = read("torch.cuda.OutOfMemoryError: Tried to allocate 33.95 GiB\n")  # the class stands for the head
+    assert event.requested == Size.printed("33.95", "GiB")
+    assert read("It says that it tried to do so: Tried to allocate 33.95 GiB, and so on.\n") == []
+
+
 def test_a_lost_device_index_is_unknown() -> None:
     """After a paste the byte is gone: the device is unknown, not zero."""
     assert (

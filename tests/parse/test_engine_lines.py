@@ -273,3 +273,13 @@ def test_the_method_that_failed_in_a_worker(after: tuple[str, ...], phase: str |
 def test_what_the_card_had_before_the_layers_came(lines: tuple[str, ...], known: dict[str, object]) -> None:
     told = facts(*lines)
     assert {name: told.get(name) for name in known} == known
+
+
+def test_the_method_that_another_worker_names_is_nearer_than_a_title() -> None:
+    """Workers fail alike: the first line below a message says in which call, whatever an earlier one said."""
+    message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 2 has a total capacity of 14.62 GiB"
+    method = "(VllmWorkerProcess pid=7) ERROR Exception in worker VllmWorkerProcess while processing method {}."
+    above, below = method.format("determine_num_available_blocks"), method.format("load_model")
+    assert [event.phase for event in read(message, below).events] == ["model_load"]
+    assert [event.phase for event in read(above, "x" * 400, message, below).events] == ["model_load"]
+    assert [event.phase for event in read(above, message, "x" * 400, below).events] == ["init"]

@@ -178,6 +178,26 @@ WORDINGS = [
         "dataloader_shm",
     ),
     Wording("write", "RuntimeError: unable to write to file </torch_512_1730381_3>: No space left on device (28)", "dataloader_shm"),
+    # before torch 1.10 without a reason
+    Wording("old write", "RuntimeError: unable to write to file </torch_1131_12260386>", "dataloader_shm"),
+    Wording(
+        "oldest write", "RuntimeError: unable to write to file </torch_76_36> at /pytorch/aten/src/TH/THAllocator.c:383", "dataloader_shm"
+    ),
+    Wording(
+        "old open",
+        "RuntimeError: unable to open shared memory object </torch_299_13961> in read-write mode",
+        "dataloader_shm",
+        "suspected",
+        "shared_object",
+    ),
+    Wording(
+        "old resize",
+        "RuntimeError: unable to resize file </torch_224_38> to the right size",
+        "dataloader_shm",
+        "suspected",
+        "shared_object",
+    ),
+    Wording("mapping of windows", "RuntimeError: Couldn't open shared file mapping: <torch_136_16_6>, error code: <1455>", "python_memory"),
     Wording(
         "map of torch",
         "RuntimeError: unable to mmap {requested:bytes} bytes from file </torch_1_2_3>: Cannot allocate memory (12)",
@@ -678,8 +698,6 @@ def test_the_number_of_a_shells_job_is_no_rank() -> None:
         "(raylet) 0 Workers (tasks / actors) killed due to memory pressure (OOM), 1 Workers crashed due to other reasons at node",
         '            "OOMKilled": false,',
         "slurmstepd: error: *** STEP 1.0 ON n1 CANCELLED AT 2025-04-11T06:07:22 ***",
-        "RuntimeError: unable to open shared memory object </torch_1_2> in read-write mode: Too many open files (24)",
-        "RuntimeError: received 0 items of ancdata",
         "BlockingIOError: [Errno 11] Resource temporarily unavailable",
         "StepId=44.0 hit memory+swap limit at least once during execution. This may or may not result in some failure.",
         "Memory specification can not be satisfied",

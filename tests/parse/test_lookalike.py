@@ -75,6 +75,12 @@ WORDINGS = [
         CARD,
     ),
     alike("ptxas", "ptxas error   : Entry function 'matmul' uses too much shared data (0x1a000 bytes, 0x18c00 max)", "on_chip", CARD),
+    alike("no handle arrives", "RuntimeError: received 0 items of ancdata", "open_files"),
+    alike(
+        "no handle to open with",
+        "RuntimeError: unable to open shared memory object </torch_5566_0> in read-write mode: Too many open files (24)",
+        "open_files",
+    ),
     alike("launch", "RuntimeError: CUDA error: too many resources requested for launch", "launch_resources"),
     alike(
         "vmem",

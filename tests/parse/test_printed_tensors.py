@@ -61,6 +61,11 @@ def only(text: str) -> Event:
             + TF.format(shape="8,64,512,512", kind="float"),
             PrintedTensor((8, 64, 512, 512), 4, "gradient_tape/stem/Conv2DBackpropInput"),
         ),
+        # a title repeats the shape alone, and it stands first
+        (
+            f"OOM all the time, shape[64,1024,1024]\n\n{'words ' * 300}\n" + TF.format(shape="64,1024,1024", kind="float") + NODE,
+            PrintedTensor((64, 1024, 1024), 4, "decoder/attn/Softmax"),
+        ),
         (KERNEL.format(shape="3072,3072", kind="half"), PrintedTensor((3072, 3072), 2, "random_op")),
         (XLA, PrintedTensor((4096, 6144), 2, "jit(step)/layer_3/add")),
         (NUMPY, PrintedTensor((1000, 1000, 1000), 8, "")),

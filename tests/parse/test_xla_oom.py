@@ -20,6 +20,7 @@ WORDINGS = [
     Wording("bytes", OLD + "Out of memory while trying to allocate {requested:bytes} bytes.", "jax"),
     Wording("glued", NEW + "Out of memory while trying to allocate {requested:glued}. [executable_name='jit_train_step']", "jax"),
     Wording("allocating", OLD + "Out of memory allocating {requested:bytes} bytes.", "jax"),
+    Wording("older status, its size left out", "RuntimeError: Resource exhausted: Out of memory", "jax"),
     Wording(
         "tpu program",
         OLD + "XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used {requested:letter} of {capacity:letter} hbm. "

@@ -87,7 +87,7 @@ def facts(root: Event, placed: PlacedMessage) -> Iterator[Fact]:
         yield fact("log.role", "engine")
     if root.phase == "dataset":  # a loader's worker and a process of the mapping die with the same signal
         loader = "loader" in placed.message.killed or any("torch/utils/data" in frame.file for frame in root.frames)
-        yield fact("log.mapping", not loader)
+        yield fact("log.mapping", not (loader or families.of(root.family).loader))
     yield from _attention(placed)
     yield from _progress(placed)
     yield from _after_evaluation(placed)

@@ -22,6 +22,10 @@ _PASSES_ON = (
 )
 
 
+#: Bytes below a failure in which another worker may say what it was doing.
+BELOW = 4 << 10
+
+
 @lru_cache(maxsize=1024)
 def phase_of_frames(frames: tuple[Frame, ...]) -> str:
     """The phase that frames (innermost last) show; "" where none does. Cached, because the same code fails in many jobs."""
@@ -97,7 +101,8 @@ def phase_of_call(text: str) -> str:
 
 
 def phase_of_lines(excerpt: Excerpt, start: int, end: int) -> str:
-    """The phase that the last lines before a failure show, those of the excerpt's bytes `start` to `end`; "" where they show none."""
+    """The phase that the last lines before a failure show, those of the excerpt's bytes `start` to `end`, or what another worker says just
+    below it; "" where they show none."""
     return str(_rule_of_lines(excerpt, start, end).get("phase", ""))
 
 
@@ -115,6 +120,13 @@ def _rule_of_lines(excerpt: Excerpt, start: int, end: int) -> dict[str, Any]:
         if rule["phase"] == "model_load" and _bar_finished(excerpt.raw[at : min(at + 4096, end)]):
             continue
         best, found = at, rule
+    line_end = max(end, excerpt.raw.find(b"\n", end, end + BELOW))
+    nearest = min(end - best, BELOW) if found else BELOW
+    for rule in _rules("lines"):
+        for text in rule["says"] if rule.get("below") else ():
+            at = excerpt.raw.find(text.encode(), line_end, line_end + nearest)
+            if at >= 0:
+                nearest, found = at - line_end, rule
     return found
 
 

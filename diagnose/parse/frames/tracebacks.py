@@ -27,7 +27,7 @@ PATIENCE = 3  # lines of the same process that may stand between traceback and m
 
 _HEAD = lazy_compile(r"Traceback \(most recent call last\)|RayTaskError|Original Traceback")
 _PLACE = lazy_compile(
-    r'\s*File "[^"]+", line \d+|[│|]\s+\S+\.py:\d+|\s*(?:File )?[^\s:"\']+\.py(?::\d+,?)? in |\s*(?:Cell In|Input In) ?\[\d+\], |\s*<ipython-input'  # noqa: E501
+    r'\s*File "[^"]+", line \d+|[│|]\s+\S+\.py:\d+|[│|] (?:[\w.]{0,40}py:)?\d{1,7} in \w|\s*(?:File )?[^\s:"\']+\.py(?::\d+,?)? in |\s*(?:Cell In|Input In) ?\[\d+\], |\s*<ipython-input'  # noqa: E501
 )
 #: A notebook's frames: as IPython before 8 wrote them, without their lines; its cells.
 _CELL = lazy_compile(

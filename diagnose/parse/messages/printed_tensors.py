@@ -49,7 +49,8 @@ _BITS = lazy_compile(r"(?:b?f|float|bfloat|s|u|q?u?int|c|complex)(8|16|32|64|128
 
 
 def shapes_beside(page: Page, offset: int, requested: Size | None) -> tuple[PrintedTensor, ...]:
-    """The tensors near a message, by their printed shapes, that may be what was requested."""
+    """The tensors near a message, by their printed shapes, that may be what was requested. A shape that a title repeats without the name
+    that stands beside it elsewhere is the same tensor."""
     if requested is None or not requested.bytes:
         return ()
     at = offset - page.excerpt.offset
@@ -57,7 +58,8 @@ def shapes_beside(page: Page, offset: int, requested: Size | None) -> tuple[Prin
     if not any(hint in raw for hint in _HINTS):
         return ()
     found = dict.fromkeys(_fitting(raw.decode("utf-8", "replace"), requested))
-    return tuple(found)[:MOST]
+    named = {tensor.shape for tensor in found if tensor.name}
+    return tuple(tensor for tensor in found if tensor.name or tensor.shape not in named)[:MOST]
 
 
 def _fitting(text: str, requested: Size) -> Iterator[PrintedTensor]:

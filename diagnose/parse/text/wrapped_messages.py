@@ -30,6 +30,11 @@ _SQUEEZED = lazy_compile(
 )
 #: An exception class that says what the head of a message would.
 _CLASS = lazy_compile(r"OutOfMemoryError\s*[:：]\s*$")
+#: The body of an allocator's message: nobody else writes a request and a card's capacity so. People quote it without its head.
+_BODY = lazy_compile(
+    rf"{INSIDE} [\d.]{{1,12}} ?(?:bytes|[KMGT]iB)"
+    r"(?: \((GPU|NPU|XPU|MLU) \d{1,4}; [\d.]{1,12} ?[KMGT]iB total|\. (GPU|NPU|XPU|MLU) \d{1,4} has a total)"
+)
 #: The class without a message: above the traceback of a notebook, in a class of Ray, at the end of a log.
 _BARE = lazy_compile(r"\s{2,}Traceback \(most recent|\):|:?\s*$")
 _ALONE = lazy_compile(r"^\s*(?:torch\.(?:cuda\.)?)?OutOf$|RayTaskError\(OutOf$")
@@ -90,8 +95,11 @@ def message_place(page: Page, offset: int) -> Place | None:
     if head is None:
         if device is not None:
             return Place(_find(page, index, offset, device[1]), index, prefix, line_start[: device.start(1)], f"{device[1]} {line_rest}")
-        if inside and _CLASS.search(line_start):
-            return Place(offset, index, prefix, line_start, f"out of memory. {line_rest}")
+        body = _BODY.match(line_rest) if inside else None
+        if body is not None or (inside and _CLASS.search(line_start)):
+            named = next(filter(None, body.groups()), "") if body is not None else ""
+            begin = "out of memory" if named in ("", "GPU") else f"{named} out of memory"
+            return Place(offset, index, prefix, line_start, f"{begin}. {line_rest}")
         return None if inside else Place(offset, index, prefix, line_start, line_rest)
     line_index, prefix, name, device_words = head
     message_rest = f". {line_rest}" if inside else line_rest[words.end() :]
