@@ -17,8 +17,8 @@ TRAIN_YAML = Document("train.yaml", "llamafactory", "yaml", "", ())
 
 
 def book(**facts: str) -> FactBook:
-    """Facts by name, `__` for the dot, written as on the command line; found in a config."""
-    named = {name.replace("__", "."): text for name, text in facts.items()}
+    """Facts by name, `__` for the dot, written as on the command line; found in a config. What is derived for every job is here as well."""
+    named = {"log.cards_of_request": "0"} | {name.replace("__", "."): text for name, text in facts.items()}
     return FactBook(Fact(name, typed(name, text), "config", Witness("train.yaml", 1, key=name)) for name, text in named.items())
 
 
