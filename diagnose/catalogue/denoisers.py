@@ -52,6 +52,11 @@ class Mention(NamedTuple):
     of_family: bool = False
 
 
+def is_network(key: str) -> bool:
+    """Whether a key is one of the catalogue; a user may set any word."""
+    return key in _table()["networks"]
+
+
 @cache
 def network(key: str) -> Denoiser:
     row, parts = _table()["networks"][key], _table()["parts"]

@@ -46,3 +46,8 @@ def test_both_experts_count_and_a_path_in_the_settings_comes_before_a_name_in_th
     two = _at_once(drawing__network="wan2.2-a14b")
     assert two is not None and two > 2 * 2 * 14288491584
     assert _at_once(model__path="Tongyi-MAI/Z-Image-Turbo") == 2 * (6154908736 + 4022468096 + 83819683)
+
+
+def test_a_word_that_names_no_network_tells_nothing() -> None:
+    """`--set drawing.network=anything`."""
+    assert facts_of_drawing(FactBook([Fact("drawing.network", "anything", "user", Witness("--set"))])) == []

@@ -6,7 +6,7 @@ Nothing of the pictures is in these figures. What is larger than the card here i
 from __future__ import annotations
 
 from diagnose import catalogue, rule_files
-from diagnose.catalogue.denoisers import USUAL_BITS, Denoiser
+from diagnose.catalogue.denoisers import USUAL_BITS, Denoiser, is_network
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.units import Size
 
@@ -20,7 +20,7 @@ LOADING = ("model_load", "init", "dataset", "unknown")
 def facts_of_drawing(book: FactBook) -> list[Fact]:
     """Name, size and weights of the model that the job names, and what of its pipeline lies on one card at once."""
     key = catalogue.denoiser(book.word("model.path") or "") or book.word("drawing.network")
-    if key is None:
+    if key is None or not is_network(key):
         return []
     network, bits = catalogue.network(key), _bits(book)
     encoder_bits = book.ratio("drawing.encoder_bits") or USUAL_BITS
