@@ -50,4 +50,4 @@ def test_both_experts_count_and_a_path_in_the_settings_comes_before_a_name_in_th
 
 def test_a_word_that_names_no_network_tells_nothing() -> None:
     """`--set drawing.network=anything`."""
-    assert facts_of_drawing(FactBook([Fact("drawing.network", "anything", "user", Witness("--set"))])) == []
+    assert facts_of_drawing(FactBook([Fact("drawing.network", "anything", "given", Witness("--set"))])) == []
