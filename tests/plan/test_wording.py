@@ -117,10 +117,15 @@ def test_windows_and_a_build_without_it_are_not_told_expandable_segments(tmp_pat
 def test_a_remedy_without_an_edit_says_which_key_it_is() -> None:
     """Where the framework is known its own key, else as an example the one of transformers."""
     known = next(each for each in diagnosed("a-model-built-before-lightning-shards").outcome.remedies if each.id == "lower_micro_batch")
-    assert not known.edits and "in Lightning" in known.why.en and "Lightning 的" in known.why.zh
+    assert not known.edits and known.command is not None
+    assert "in Lightning" in known.command.en and "Lightning 的" in known.command.zh
     frame = 'File "/opt/site-packages/transformers/trainer.py", line 2237, in training_step\n'
     seen = next(each for each in explain(f"{frame}{MESSAGE}").outcome.remedies if each.id == "lower_micro_batch")
-    assert "for instance per_device_train_batch_size" in seen.why.en and "例如" in seen.why.zh
+    assert seen.command is not None
+    assert "for instance per_device_train_batch_size" in seen.command.en and "例如" in seen.command.zh
+    page = f"# NeMo-RL is out of memory\n\n```\nuv run examples/run_grpo_math.py --config=grpo.yaml\n{MESSAGE}```\n"
+    lowered = next(each for each in explain(page).outcome.remedies if each.id == "lower_seq_len")
+    assert lowered.command is not None and "in NeMo-RL" in lowered.command.en  # though its rule has general words
     assert "per_device_train_batch_size" not in explain(MESSAGE).to_markdown()
 
 

@@ -70,7 +70,7 @@ def signs(name: str) -> Mapping[str, Any]:
 
 
 def by_signs_only(name: str) -> bool:
-    """Whether a framework (rank 0) shares its keys with the one it wraps, so that only its signs identify it."""
+    """Whether a framework (rank 0) shares its keys with the one it wraps, or with many others, so that only its signs identify it."""
     return _index()[name]["rank"] == 0  # type: ignore[no-any-return]
 
 

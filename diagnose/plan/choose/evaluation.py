@@ -277,9 +277,7 @@ def offered(
     env = () if env_edits.edits(changes, job.book, job.documents) else env_edits.export_lines(changes, job.book, job.documents)
     command = command or (fill_facts(rule.command, job) if rule.command else None)
     if not edits and not env and command is None:
-        command = setting_hint(rule, job, changes)
-    if saving is None and not edits and not env and command is None:
-        why = key_hint(rule, job) or why
+        command = setting_hint(rule, job, changes) or (key_hint(rule, job) if saving is None else None)
     why = join_texts(why, shrinks or same(""), in_commands(edits, job))
     title = larger_cards.titled(title_of(rule, job), changes) if rule.turns == WORLD else title_of(rule, job)
     remedy = Remedy(

@@ -14,7 +14,7 @@ from diagnose.plan.edits import key_releases
 from diagnose.plan.edits.value_spelling import word_for
 from diagnose.plan.pricing.context import USUAL, Job
 from diagnose.plan.pricing.saving import Saving, difference
-from diagnose.plan.remedies.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import OTHER, Rule
 from diagnose.units import Size, show
 
 
@@ -173,12 +173,19 @@ def keys_text(name: str, framework: str | None, most: int = 2) -> Text | None:
     return phrase("plan.how_key", keys=names, framework=framework_tables.display_name(framework)) if keys else None
 
 
+def _is_told_otherwise(rule: Rule, job: Job, framework: str | None) -> bool:
+    """Whether the rule's words are shown and no key: those that it has for this program or task, or, of a framework that nobody knows, the
+    general ones. A key of the framework that is known says more than those."""
+    words = rule.words(job.book)
+    return words is not None and (framework is None or words not in (rule.do, rule.programs.get(OTHER)))
+
+
 def key_hint(rule: Rule, job: Job) -> Text | None:
     """The key that sets a remedy for which no edit is shown; for an unknown framework that of the most general one as an example,
     where something shows that it runs."""
-    if rule.turns is None or done_by(rule, job) is not None:
-        return None
     framework, general = job.book.word("train.framework"), framework_tables.of_role("general")
+    if rule.turns is None or _is_told_otherwise(rule, job, framework):
+        return None
     runs = f"version.{general}" in job.book or f"{general}/" in (job.book.word("log.frame") or "")
     named = framework or (general if runs and job.trains and not job.documents else "")
     if named not in framework_tables.names() or not (keys := key_releases.offered(rule.turns, named, job.book)):
@@ -186,17 +193,17 @@ def key_hint(rule: Rule, job: Job) -> Text | None:
     since = key_releases.of_setting(keys[0], named, job.book)
     plain = phrase("plan.how_key", keys=same(keys[0].key), framework=framework_tables.display_name(named))
     text = plain if since is None else key_releases.said(same(keys[0].key), since)
-    return phrase("plan.by_key" if framework else "plan.by_key_such_as", keys=text)
+    return text if framework else phrase("plan.key_such_as", keys=text)
 
 
 def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | None:
     """The key and value that set a remedy for which no file was given; None where the framework has no key that can express it."""
     value = changes.get(rule.turns or "")
-    if value is None or rule.turns is None or done_by(rule, job) is not None:
+    if value is None or rule.turns is None:
         return None
     book = job.book
     framework = (None if job.documents else engine_of(rule.turns, book)) or book.word("train.framework")
-    if framework not in framework_tables.names():
+    if framework not in framework_tables.names() or _is_told_otherwise(rule, job, framework):
         return None
     trainer = framework_tables.table(framework)
     in_file = rule.turns.startswith("zero.") and trainer.file_key != ""
