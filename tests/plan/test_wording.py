@@ -123,7 +123,8 @@ def test_a_remedy_without_an_edit_says_which_key_it_is() -> None:
     seen = next(each for each in explain(f"{frame}{MESSAGE}").outcome.remedies if each.id == "lower_micro_batch")
     assert seen.command is not None
     assert "for instance per_device_train_batch_size" in seen.command.en and "例如" in seen.command.zh
-    page = f"# NeMo-RL is out of memory\n\n```\nuv run examples/run_grpo_math.py --config=grpo.yaml\n{MESSAGE}```\n"
+    full = "CUDA out of memory. Tried to allocate 560.00 MiB. GPU 0 has a total capacity of 47.41 GiB of which 370.38 MiB is free.\n"
+    page = f"# NeMo-RL is out of memory\n\n```\nuv run examples/run_grpo_math.py --config=grpo.yaml\n{full}```\n"
     lowered = next(each for each in explain(page).outcome.remedies if each.id == "lower_seq_len")
     assert lowered.command is not None and "in NeMo-RL" in lowered.command.en  # though its rule has general words
     assert "per_device_train_batch_size" not in explain(MESSAGE).to_markdown()
