@@ -231,6 +231,9 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
         if not line.strip():
             index += 1
             continue
+        if start := _start_behind_colon(lines, index):
+            lines = [*lines[:index], line[start:], *lines[index + 1 :]]
+            line, previous = lines[index], ""
         fence = _FENCE.match(line)
         opens = fence or (_OPENS_FENCE.match(line.rstrip()) if index < last_mark else None)
         if opens:
@@ -247,7 +250,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
         has_options = line.lstrip(" ").startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
-        begins = is_separate or has_options or line.rstrip() == "{" or _is_command(lines, index)
+        begins = is_separate or start or has_options or line.rstrip() == "{" or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
             text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
@@ -340,7 +343,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
         return _end_of_json(lines, index)
     if _OPENS_BRACKET.match(line):
         return _end_of_arguments(lines, index)
-    if (line[:1].strip() or line.lstrip(" ").startswith("--")) and (
+    if (line[:4].strip() or line.lstrip(" ").startswith("--")) and (
         end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)
     ):
         return end
@@ -356,7 +359,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
 
 def _end_of_command(lines: Sequence[str], index: int) -> int:
     """The end of the command that begins at this line, with the options below it, between which Markdown may put blank lines; 0: none."""
-    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]))
+    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]).lstrip(" "))
     if command is None or (_joining().search(lines[index], 0, LINE) and not re.search(r"\s-", lines[index][:LINE])):
         return 0
     end = index + 1 + command[0].count("\n")
@@ -432,7 +435,7 @@ def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
 def _rejoin_lines(lines: Sequence[str]) -> list[str]:
     """The lines of a command with the trailing backslashes restored that Markdown removes outside fences: where most of them stand, one
     that is missing is the author's mistake."""
-    start = _command().match("\n".join(lines[:VARIABLE_LINES]))
+    start = _command().match("\n".join(lines[:VARIABLE_LINES]).lstrip(" "))
     if start is None or 2 * sum(_CONTINUED.search(line) is not None for line in lines) > len(lines):
         return list(lines)
     first, last = start[0].count("\n"), len(lines) - 1
@@ -585,6 +588,18 @@ def _quoted_command(line: str) -> str:
             if _HAS_OPTION.search(command):
                 return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""
+
+
+def _start_behind_colon(lines: Sequence[str], index: int) -> int:
+    """The column behind the colon of a sentence at which a command begins that goes on below; 0: none."""
+    line = lines[index]
+    if not _CONTINUED.search(line):
+        return 0
+    below = lines[index + 1 : index + VARIABLE_LINES]
+    for mark in islice(_QUOTES_COMMAND.finditer(line, 1, LINE), MARKS):
+        if mark[0] != "`" and _is_prose(line[: mark.start()]) and _command().match("\n".join([line[mark.end() :], *below])):
+            return mark.end()
+    return 0
 
 
 @cache
