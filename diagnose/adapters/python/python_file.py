@@ -135,7 +135,7 @@ class Reader(LeafCollector):
         self._add_call(call, key, switch=switch, text=text)
 
     def _read_load(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
-        """A `from_pretrained` or `from_config`: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""
+        """A load, or a model of a shape: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""
         if not loads_model(call.func):
             for limit in (word for word in call.keywords if word.arg == "model_max_length"):
                 self._add_value("tokenizer.model_max_length", limit.value, limit)
