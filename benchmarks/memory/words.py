@@ -194,6 +194,12 @@ FIRST_UPDATE = {
     "and `warmup_steps` is 0 in every published figure; agilerl/algorithms/core/base.py _backward_pass",
 }
 
+#: The sources whose figures are of the last stage of a pipeline, likewise: what the first alone holds is no part of them.
+LAST_STAGE = {
+    name: "NVIDIA/Megatron-LM megatron/training/global_vars.py _set_tensorboard_writer: the last rank alone writes mem-max-allocated-bytes"
+    for name in ("mcore", "mcore_held", "mcore_more")
+}
+
 #: Engines whose optimizer is DeepSpeed's or like it, so that its offload is that of ZeRO.
 SHARDING_ENGINES = ("megatron", "deepspeed", "colossalai")
 
@@ -242,6 +248,10 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     },
     # src/soup_cli/trainer/sft.py: from_pretrained without dtype, which is fp32 before transformers 5
     "https://github.com/MakazhanAlpamys/Soup/": {None: {"train.load_dtype": "fp32"}},
+    # model_config.yaml of the case: --num-virtual-stages-per-pipeline-rank
+    "https://github.com/NVIDIA/Megatron-LM/blob/d98e8a64/tests/functional_tests/test_cases/moe/gpt3_mcore_te_tp2_pp2_ep4_etp1_memory": {
+        None: {"parallel.virtual": 4}
+    },
     # requirements.txt of June 2023: torch>=2.1.0dev
     "https://github.com/Lightning-AI/litgpt/pull/178": {None: {"version.torch": "2.1.0"}},
     "https://github.com/Lightning-AI/litgpt/pull/189": {None: {"version.torch": "2.1.0"}},

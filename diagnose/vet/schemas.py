@@ -1659,6 +1659,7 @@ class Ledger(Row):
     in_one: InOne
     experts_in_one: list[str]
     earlier_torch: EarlierTorch
+    clamped_scores: dict[str, str]
     suppositions: list[Supposition]
     pairs: list[str]
     rollouts: list[str]
