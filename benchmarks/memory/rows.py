@@ -101,7 +101,7 @@ def read(row: Row) -> Reading:
             left_out.append(name)
         else:
             values.setdefault(name, value)
-    values |= _software(row, facts) | _spread(facts) | _micro_batch(facts, settings)
+    values |= _software(row, facts) | _spread(facts) | _engine_file(facts) | _micro_batch(facts, settings)
     values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
     if facts.get("extra_models") and "teacher.model" not in values:
         raise Refused("its teacher is not named")
@@ -266,6 +266,11 @@ def _micro_batch(facts: dict[str, Any], settings: dict[str, Any]) -> dict[str, A
 def _spread(facts: dict[str, Any]) -> dict[str, Any]:
     """Layers laid over several cards by one process: stages of a pipeline with one micro batch, which the ledger divides evenly."""
     return {"parallel.pipeline": facts["devices"]} if facts.get("engine") == "device_map" and facts.get("devices") else {}
+
+
+def _engine_file(facts: dict[str, Any]) -> dict[str, Any]:
+    """DeepSpeed without ZeRO is still DeepSpeed: the file that says so is the row itself."""
+    return {"zero.config": "the row"} if facts.get("engine") == "deepspeed" else {}
 
 
 def releases(row: Row) -> dict[str, Any]:

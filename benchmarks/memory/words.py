@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 #: Frameworks that the program calls otherwise.
-FRAMEWORKS = {"ms-swift": "swift", "megatron-lm": "megatron", "llama-factory": "llamafactory", "huggingface": "transformers"}
+FRAMEWORKS = {"ms-swift": "swift", "megatron-lm": "megatron", "llama-factory": "llamafactory", "huggingface": "transformers", "deepspeed_chat": "deepspeed"}
 #: Frameworks whose runs on an engine of another kind the program calls otherwise: framework and engine of the row -> the program's word.
 ON_ENGINE = {("ms-swift", "megatron"): "swift_megatron"}
 

@@ -109,7 +109,7 @@ def _gradient(job: Setup) -> str:
     if job.trainable.lora and not job.sharding.zero:
         return trained_weights(job)
     if job.trainable.lora and not job.traits.main_weights:
-        return "4*Pt" if job.sharding.scheme == "zero0" else "2*Pt"
+        return "4*Pt" if job.precision.gradient == 6 else "2*Pt"
     return f"{letter(job.precision.gradient, 'g')}*Pt"
 
 
@@ -148,5 +148,5 @@ def master_copies(job: Setup) -> list[Term]:
     if not width:
         return [job.term("master_offloaded", "optimizer_states", "0", source=ZERO)]
     if job.sharding.scheme == "zero0":
-        return [job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
+        return [job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py, fp16/fused_optimizer.py")]
     return [job.term("master_partition", "optimizer_states", f"{width:g}*Pt/N", source=ZERO)] if job.knows("N") else []
