@@ -252,6 +252,8 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/NVIDIA/Megatron-LM/blob/d98e8a64/tests/functional_tests/test_cases/moe/gpt3_mcore_te_tp2_pp2_ep4_etp1_memory": {
         None: {"parallel.virtual": 4}
     },
+    # the loops of conventional/distilbert-movie-review: `optimizer.zero_grad()` between the forward pass and backward
+    "https://github.com/rasbt/LLM-finetuning-scripts/blob/main/conventional/distilbert-movie-review/": {None: {"train.late_zero_grad": True}},
     # requirements.txt of June 2023: torch>=2.1.0dev
     "https://github.com/Lightning-AI/litgpt/pull/178": {None: {"version.torch": "2.1.0"}},
     "https://github.com/Lightning-AI/litgpt/pull/189": {None: {"version.torch": "2.1.0"}},

@@ -43,15 +43,15 @@ def training_moments(job: Setup) -> list[Moment]:
     moving, head_input = comm_buffers.exchanged_tokens(job), comm_buffers.gathered_sequence(job)
     tower = [*live, *vision_terms, *vision_tower.tower_transient(job)]
     copies = activations.autocast_cache(job)
-    before = adapter_inputs.of_last_micro_batch(job)
-    returns = [*forward, *copies, *moving, *dora.norm_transient(job)]
+    before, stale = adapter_inputs.of_last_micro_batch(job), training_states.stale_gradients(job)
+    returns = [*forward, *stale, *copies, *moving, *dora.norm_transient(job)]
     if before:
         returns += [*before, *activations.dequantized_head(job)]
     step = [
         Moment("load", (*other_passes.loading(job),)),
         Moment("init", tuple(other_passes.resident(job, moments=False))),
-        Moment("forward_end", tuple(max(returns, tower, key=_bytes))),  # the tower works before the decoder keeps anything
-        Moment("loss_call", (*forward, *copies, *head_input, *activations.dequantized_head(job), *logits.during_loss_call(job))),
+        Moment("forward_end", tuple(max(returns, [*tower, *stale], key=_bytes))),  # the tower works before the decoder keeps anything
+        Moment("loss_call", (*forward, *stale, *copies, *head_input, *activations.dequantized_head(job), *logits.during_loss_call(job))),
         Moment(
             "loss_backward",
             (*forward, *head_input, *activations.dequantized_head(job), *logits.at_backward_start(job), *comm_buffers.backward_bucket(job)),

@@ -19,9 +19,9 @@ WIDEST_HEAD = 256
 
 
 def score_width(job: Setup, how: Mode) -> int:
-    """Bytes per element of the scores that eager attention keeps: 6 for an fp32 softmax and its 16-bit copy, 4 all in fp32. Capped and
-    clamped scores are kept as they were; GPT-2's softmax runs in the precision of the values (fp32 under autocast), as that of one fused kernel does, and a
-    dropout keeps its mask and output."""
+    """Bytes per element of the scores that eager attention keeps: 6 for an fp32 softmax and its 16-bit copy, 4 all in fp32. Capped scores
+    keep their tanh, clamped ones are kept themselves. GPT-2's softmax runs in the precision of the values (fp32 under autocast), as that of
+    one fused kernel does; a dropout keeps its mask and output."""
     model = job.model
     if model and (model.native_softmax or _has_fused_softmax(job)):
         softmax = 4 if how.own else how.attended

@@ -30,6 +30,7 @@ __all__ = [
     "master_copies",
     "optimizer_states",
     "shardable",
+    "stale_gradients",
     "states_exist_from_start",
     "step_transient",
     "trained_weights",
@@ -76,6 +77,13 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
         source = ZERO if job.sharding.zero else "torch FSDP: gradients after reduce-scatter"
         return [job.term("gradients_sharded", "gradients", f"{whole}/N", source=source)] if job.knows("N") else []
     return [job.term("gradients", "gradients", whole, source="parameter.grad")]
+
+
+def stale_gradients(job: Setup) -> list[Term]:
+    """Gradients of the step before, which last through the forward pass where zero_grad stands after it (train.late_zero_grad)."""
+    if not job.book.switch("train.late_zero_grad") or gradients(job, resident=True) or steps_in_backward(job):
+        return []
+    return [each._replace(key="gradients_stale") for each in gradients(job, resident=False)]
 
 
 def embedding_gradient(job: Setup, *, persists: bool) -> list[Term]:
