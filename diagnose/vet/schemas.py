@@ -1629,8 +1629,10 @@ class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
     adapter: int
+    linears: int
     leaves: bool
     frames: int = 0
+    prompt: int = 0
 
 
 class EarlierTorch(Row):

@@ -46,7 +46,12 @@ def layer(job: Setup) -> Layer:
     eager = job.attention == "eager"
     scores = layer_scores(job, how, score_width(job, how)) if eager else additive_masks(job)
     return Layer(
-        _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*{score_count(job)}" if eager else "", _sum([*around, *beside])
+        _sum(dense),
+        _sum(sparse),
+        scores,
+        _transient(job, how),
+        f"{4 * how.attended}*{score_count(job)}" if eager else "",
+        _sum([*around, *beside]),
     )
 
 

@@ -49,8 +49,8 @@ def _is_half_without_zero(job: Setup) -> bool:
 
 
 def states_exist_from_start(job: Setup) -> bool:
-    """Whether the moments exist before the first step: DeepSpeed before 0.13.2 takes a step when its engine is made, and in all releases its
-    fp16 optimizer without ZeRO."""
+    """Whether the moments exist before the first step: DeepSpeed before 0.13.2 takes a step when its engine is made, as its
+    fp16 optimizer without ZeRO does in every release."""
     if _is_half_without_zero(job):
         return True
     release = job.book.version("version.deepspeed")

@@ -156,5 +156,7 @@ def master_copies(job: Setup) -> list[Term]:
     if not width:
         return [job.term("master_offloaded", "optimizer_states", "0", source=ZERO)]
     if job.sharding.scheme == "zero0":
-        return [job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py, fp16/fused_optimizer.py")]
+        return [
+            job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py, fp16/fused_optimizer.py")
+        ]
     return [job.term("master_partition", "optimizer_states", f"{width:g}*Pt/N", source=ZERO)] if job.knows("N") else []
