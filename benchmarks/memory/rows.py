@@ -284,11 +284,12 @@ def _engine_file(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def releases(row: Row) -> dict[str, Any]:
-    """What the row says of its software, and what the framework's own release settles."""
+    """What the row says of its software, and what the framework's own release settles where its source says no other."""
     software = block(row, "software")
     word = framework(software)
     settled = SETTLED.get((word, str(software.get("framework_version") or "").partition(".")[0]), {})
-    return software | {name: release for name, release in settled.items() if software.get(name) is None}
+    said = _of_the_source(row)
+    return software | {name: release for name, release in settled.items() if software.get(name) is None and f"version.{name}" not in said}
 
 
 def framework(software: dict[str, Any], engine: str = "") -> str:

@@ -269,6 +269,12 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     },
     # the commands above the tables: --max_num_frames 49
     "https://github.com/a-r-r-o-w/finetrainers/blob/main/examples/_legacy/training/README.md": {None: {"data.frames": 49}},
+    # after 1fa70e83d (2026-01-09): trainer/rl/config.py auto_setup_fused_lm_head_chunk_size, 2048 of the vocabulary for all tokens at once
+    "https://github.com/PrimeIntellect-ai/prime-rl/issues/1685": {
+        None: {"train.loss_kernel": "chunked", "train.loss_chunk_rows": 64000 * 2048 // 151936}
+    },
+    # requirements.txt of April 2026: transformers==4.51.3
+    "https://github.com/hpcaitech/ColossalAI/blob/main/README.md, Colossal-AI Benchmark": {None: {"version.transformers": "4.51.3"}},
     # requirements.txt of June 2023: torch>=2.1.0dev
     "https://github.com/Lightning-AI/litgpt/pull/178": {None: {"version.torch": "2.1.0"}},
     "https://github.com/Lightning-AI/litgpt/pull/189": {None: {"version.torch": "2.1.0"}},
