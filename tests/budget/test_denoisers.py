@@ -118,7 +118,7 @@ def test_networks_of_images_need_no_frames() -> None:
 
 
 def test_a_padded_prompt_counts_as_positions_and_encoders_leave_where_prompts_are_cached() -> None:
-    """512 tokens of Flux are 2048 positions; kohya keeps text encoders on the card unless what they give is cached, musubi has none there."""
+    """512 tokens of Flux are 2048 positions; kohya keeps encoders on the card unless what they give is cached, musubi has none there."""
     flux: dict[str, Value] = {"model__path": FLUX, "train__gradient_checkpointing": "enabled", "data__image_size": 1024}
     kohya, cached, other = (
         _ledger(**flux, train__framework="kohya", train__cached_prompts=False),
