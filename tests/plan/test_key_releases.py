@@ -88,6 +88,10 @@ def test_the_release_is_the_tables_own_where_it_has_one(framework: str, entry: s
     assert since(framework, entry, key) == wanted
 
 
+def test_a_key_that_another_needs_says_it_too() -> None:
+    assert since("prime_rl", "", "model.optim_cpu_offload") == Since("prime_rl", "0.4")
+
+
 def test_of_a_release_between_two_recorded_ones_nobody_knows() -> None:
     """RLOOConfig of TRL 0.17 lacks it, that of 0.24 has it: of 0.19 both are said."""
     said = since("trl", "RLOOConfig", "beta", Version("0.19.0"))

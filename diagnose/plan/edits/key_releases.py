@@ -45,7 +45,9 @@ def _first_of(framework: str, documents: Sequence[Document]) -> Document:
 def _first(context: EditContext, document: Document, name: str) -> Since | None:
     """The release from which on the document's framework has a key of this name: the first of the rows that may be meant."""
     table = framework_tables.table(document.framework)
-    keys = table.named(name) or [Key("", name, table.version)]
+    needs = [need for key in table.keys for need in key.needs if need.key == name]
+    keys = table.named(name) or [Key("", name, need.version or table.version, need.releases) for need in needs]
+    keys = keys or [Key("", name, table.version)]
     known = [context.covers_release(document, key) for key in keys]
     if True in known:
         return None
