@@ -955,6 +955,7 @@ class Holders(Row):
 class Programs(Row):
     commands: list[str]
     launchers: list[str]
+    watching: list[str]
     tools: list[str]
     images: list[str]
     runners: dict[str, str]
@@ -1629,8 +1630,10 @@ class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
     adapter: int
+    linears: int
     leaves: bool
     frames: int = 0
+    prompt: int = 0
 
 
 class EarlierTorch(Row):
@@ -1659,6 +1662,7 @@ class Ledger(Row):
     in_one: InOne
     experts_in_one: list[str]
     earlier_torch: EarlierTorch
+    clamped_scores: dict[str, str]
     suppositions: list[Supposition]
     pairs: list[str]
     rollouts: list[str]

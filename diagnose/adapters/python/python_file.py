@@ -14,6 +14,7 @@ from diagnose.adapters.python.script_calls import (
     callee_name,
     deferred_call,
     generation_call,
+    late_zero_grad,
     loads_model,
     nodes_of,
     parse_script,
@@ -21,7 +22,7 @@ from diagnose.adapters.python.script_calls import (
     truncation_limit,
 )
 from diagnose.adapters.python.script_env import environ_writes
-from diagnose.adapters.python.script_models import ModelLoads, maps_to_one_card
+from diagnose.adapters.python.script_models import LOADERS, ModelLoads, maps_to_one_card
 from diagnose.adapters.python.script_names import PARSERS, ScriptNames
 from diagnose.adapters.python.script_order import CallOrder
 from diagnose.adapters.python.script_values import LeafCollector, Script
@@ -50,7 +51,7 @@ class Reader(LeafCollector):
         for call in calls:
             name = callee_name(call.func)
             self._read_first_argument(call, *model_first.get(name, ("", "")))
-            if name == "from_pretrained":
+            if name in LOADERS:
                 self._read_load(call, models.loads, args_classes)
             elif name in EMBEDDERS and not models.loads:
                 self._read_embedder(call, EMBEDDERS[name])
@@ -68,7 +69,7 @@ class Reader(LeafCollector):
                 trainer_call = trainer_call or call
             elif move_call is None and models.is_moved(call):
                 move_call = call
-        self._read_own_code(calls)
+        self._read_own_code(tree, calls)
         self._read_attribute_changes(args_classes)
         for leaf, effective in environ_writes(tree, self._environ_leaf):
             (self.script.env if effective else self.script.too_late).append(leaf)
@@ -135,7 +136,7 @@ class Reader(LeafCollector):
         self._add_call(call, key, switch=switch, text=text)
 
     def _read_load(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
-        """A `from_pretrained`: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""
+        """A load, or a model of a shape: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""
         if not loads_model(call.func):
             for limit in (word for word in call.keywords if word.arg == "model_max_length"):
                 self._add_value("tokenizer.model_max_length", limit.value, limit)
@@ -151,9 +152,14 @@ class Reader(LeafCollector):
             self._add_value(key, call.args[0], None)
 
     def _read_model(self, call: ast.Call) -> None:
-        if call.args:
-            self._add_value("from_pretrained.model", call.args[0], None)
-        for keyword in call.keywords:
+        named = call
+        if callee_name(call.func) == "from_config":  # a model of the shape that a configuration has, loaded by the model's name
+            named = next((config for arg in call.args[:1] if isinstance(config := self._names.follow(arg), ast.Call)), call)
+            if callee_name(named.func) != "from_pretrained":
+                return
+        if named.args:
+            self._add_value("from_pretrained.model", named.args[0], None)
+        for keyword in named.keywords:
             if keyword.arg == "pretrained_model_name_or_path":
                 self._add_value("from_pretrained.model", keyword.value, keyword)
         self._add_keywords(call, "from_pretrained.")
@@ -174,8 +180,9 @@ class Reader(LeafCollector):
         if callee_name(call.func) == "pipeline":
             self._add_keywords(call, "pipeline.")
 
-    def _read_own_code(self, calls: Sequence[ast.Call]) -> None:
-        """The script's own truncation length, unknown where its calls differ, its own loss, and parameters that it freezes."""
+    def _read_own_code(self, tree: ast.Module, calls: Sequence[ast.Call]) -> None:
+        """The script's own truncation length, unknown where its calls differ, its own loss, parameters that it freezes, and gradients that
+        it frees after the forward pass."""
         limits = [
             limit for call in calls if (limit := truncation_limit(call)) and not ast.unparse(limit.value).endswith(".model_max_length")
         ]
@@ -190,6 +197,8 @@ class Reader(LeafCollector):
             self._add_value("requires_grad", frozen, None)
         for frozen in [call for call in calls if callee_name(call.func) == "requires_grad_"][:1]:
             self._add_call(frozen, "requires_grad")
+        if any(callee_name(call.func) == "zero_grad" for call in calls) and (late := late_zero_grad(nodes_of(tree))) is not None:
+            self._add_call(late, "zero_grad")
 
     def _read_trainer_model(self, call: ast.Call) -> None:
         """A trainer given a model's name loads it itself."""
