@@ -231,6 +231,9 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
         if not line.strip():
             index += 1
             continue
+        if start := _start_behind_colon(lines, index):
+            lines = [*lines[:index], line[start:], *lines[index + 1 :]]
+            line, previous = lines[index], ""
         fence = _FENCE.match(line)
         opens = fence or (_OPENS_FENCE.match(line.rstrip()) if index < last_mark else None)
         if opens:
@@ -247,7 +250,7 @@ def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Itera
             continue
         is_separate = not index or not lines[index - 1].strip() or _INTRODUCES.search(lines[index - 1])
         has_options = line.lstrip(" ").startswith("--") and len(_OPTIONS.findall(line, 0, LINE)) >= MIN_KEYS
-        begins = is_separate or has_options or line.rstrip() == "{" or _is_command(lines, index)
+        begins = is_separate or start or has_options or line.rstrip() == "{" or _is_command(lines, index)
         end = _end_of_unfenced(lines, index) if begins and _is_prose(previous) else index
         if end > index:
             text, is_command = _rejoin_lines(lines[index:end]), _is_command(lines, index)
@@ -585,6 +588,18 @@ def _quoted_command(line: str) -> str:
             if _HAS_OPTION.search(command):
                 return _ELLIPSIS.sub(lambda left_out: " " * len(left_out[0]), command)
     return ""
+
+
+def _start_behind_colon(lines: Sequence[str], index: int) -> int:
+    """The column behind the colon of a sentence at which a command begins that goes on below; 0: none."""
+    line = lines[index]
+    if not _CONTINUED.search(line):
+        return 0
+    below = lines[index + 1 : index + VARIABLE_LINES]
+    for mark in islice(_QUOTES_COMMAND.finditer(line, 1, LINE), MARKS):
+        if mark[0] != "`" and _is_prose(line[: mark.start()]) and _command().match("\n".join([line[mark.end() :], *below])):
+            return mark.end()
+    return 0
 
 
 @cache

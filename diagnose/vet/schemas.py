@@ -956,6 +956,7 @@ class Holders(Row):
 class Programs(Row):
     commands: list[str]
     launchers: list[str]
+    watching: list[str]
     tools: list[str]
     images: list[str]
     runners: dict[str, str]

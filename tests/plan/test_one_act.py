@@ -8,7 +8,7 @@ import cases
 from collected import for_each
 from sweep import sample
 
-from diagnose import rule_files
+from diagnose import explain, rule_files
 from diagnose.plan.remedies import remedy_rules
 
 
@@ -25,3 +25,18 @@ def test_no_answer_offers_one_act_twice(case: str) -> None:
     assert [pair for pair in pairs if any(set(pair) <= set(act) for act in acts)] == []
     titles = [remedy.title.en for remedy in remedies]
     assert len(titles) == len(set(titles))
+
+
+def test_a_batch_of_unknown_size_is_named_with_the_samples() -> None:
+    """Of reports that do not say how large the batch is nearly half have it at its lowest: it takes no place of its own in the list. Where
+    the batch is told, it does."""
+    message = "CUDA out of memory. Tried to allocate 560.00 MiB. GPU 0 has a total capacity of 47.41 GiB of which 370.38 MiB is free.\n"
+    frame = 'File "train.py", line 61, in step\n    loss.backward()\n'
+    unknown = {remedy.id: remedy for remedy in explain(f"{frame}{message}").outcome.remedies}
+    assert "lower_micro_batch" not in unknown
+    assert (
+        "halve the batch if it holds several" in unknown["smaller_samples"].title.en
+        and "先把批大小减半" in unknown["smaller_samples"].title.zh
+    )
+    known = explain(f"{frame}{message}", set={"train.micro_batch_size": "16"}).outcome.remedies
+    assert known[0].id == "lower_micro_batch" and all("halve the batch" not in remedy.title.en for remedy in known)

@@ -41,6 +41,8 @@ def split_launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:
             program = program[1:]
         if len(program) > 1 and program[0].text in _MODULE:
             module = program[1].text
+            if module in rule_files.table("programs")["watching"]:
+                return split_launcher([words[0], *_watched(program[2:])])
             if TORCHRUN.match(module):
                 return "torchrun", *split_options(program[2:])
             if module.startswith("accelerate.commands.launch"):
@@ -55,6 +57,11 @@ def split_launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:
     if head.endswith("accelerate") and len(words) > 1 and words[1].text == "launch":
         return "accelerate", *split_options(words[2:])
     return "", [], words
+
+
+def _watched(words: list[Word]) -> list[Word]:
+    """The program that a debugger or profiler runs, behind options of its own."""
+    return next((words[index:] for index, word in enumerate(words) if word.text in _MODULE or word.text.endswith(".py")), [])
 
 
 def runner_length(words: list[Word]) -> int:

@@ -21,7 +21,7 @@ from diagnose.adapters.python.script_calls import (
     truncation_limit,
 )
 from diagnose.adapters.python.script_env import environ_writes
-from diagnose.adapters.python.script_models import ModelLoads, maps_to_one_card
+from diagnose.adapters.python.script_models import LOADERS, ModelLoads, maps_to_one_card
 from diagnose.adapters.python.script_names import PARSERS, ScriptNames
 from diagnose.adapters.python.script_order import CallOrder
 from diagnose.adapters.python.script_values import LeafCollector, Script
@@ -50,7 +50,7 @@ class Reader(LeafCollector):
         for call in calls:
             name = callee_name(call.func)
             self._read_first_argument(call, *model_first.get(name, ("", "")))
-            if name == "from_pretrained":
+            if name in LOADERS:
                 self._read_load(call, models.loads, args_classes)
             elif name in EMBEDDERS and not models.loads:
                 self._read_embedder(call, EMBEDDERS[name])
@@ -135,7 +135,7 @@ class Reader(LeafCollector):
         self._add_call(call, key, switch=switch, text=text)
 
     def _read_load(self, call: ast.Call, models: Sequence[ast.Call], args_classes: frozenset[str]) -> None:
-        """A `from_pretrained`: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""
+        """A load, or a model of a shape: the arguments of the trained model, the framework of a known loader, the limit of a tokenizer."""
         if not loads_model(call.func):
             for limit in (word for word in call.keywords if word.arg == "model_max_length"):
                 self._add_value("tokenizer.model_max_length", limit.value, limit)
@@ -151,9 +151,14 @@ class Reader(LeafCollector):
             self._add_value(key, call.args[0], None)
 
     def _read_model(self, call: ast.Call) -> None:
-        if call.args:
-            self._add_value("from_pretrained.model", call.args[0], None)
-        for keyword in call.keywords:
+        named = call
+        if callee_name(call.func) == "from_config":  # a model of the shape that a configuration has, loaded by the model's name
+            named = next((config for arg in call.args[:1] if isinstance(config := self._names.follow(arg), ast.Call)), call)
+            if callee_name(named.func) != "from_pretrained":
+                return
+        if named.args:
+            self._add_value("from_pretrained.model", named.args[0], None)
+        for keyword in named.keywords:
             if keyword.arg == "pretrained_model_name_or_path":
                 self._add_value("from_pretrained.model", keyword.value, keyword)
         self._add_keywords(call, "from_pretrained.")

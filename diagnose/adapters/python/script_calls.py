@@ -217,7 +217,11 @@ def moves_to_card(call: ast.Call) -> bool:
     if target is None:
         return False
     text = scalar_text(target) or ""
-    return text.startswith("cuda") or (isinstance(target, ast.Name) and target.id in ("device", "rank", "local_rank", "device_map"))
+    return (
+        text.startswith("cuda")
+        or text.isdecimal()
+        or (isinstance(target, ast.Name) and target.id in ("device", "rank", "local_rank", "device_map"))
+    )
 
 
 def starts_cuda(call: ast.Call) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from diagnose.adapters.python.script_calls import callee_name, loads_model, moves_to_card, nodes_of, scalar_text
 from diagnose.adapters.python.script_order import CallOrder
 
+#: Methods that make a model: of the weights under a name, or of a shape alone.
+LOADERS = ("from_pretrained", "from_config")
 #: Assignments that are followed from the trainer back to a load.
 _MAX_CHAIN = 8
 
@@ -18,7 +20,7 @@ class ModelLoads:
     def __init__(self, tree: ast.Module, calls: Sequence[ast.Call], order: CallOrder) -> None:
         self._order = order
         self._bindings: dict[tuple[int, str], list[ast.expr]] = {}
-        self.loads = [call for call in calls if callee_name(call.func) == "from_pretrained" and loads_model(call.func)]
+        self.loads = [call for call in calls if callee_name(call.func) in LOADERS and loads_model(call.func)]
         if not self.loads:
             return
         self._collect_bindings(tree)

@@ -143,14 +143,20 @@ def stock_file_facts(tab: Table, file: str, hidden: int | None) -> Iterator[Fact
             yield Fact(knob, value, "default", Witness("default", text=f"{file} as {tab.name} ships it"))
 
 
-#: Names of launcher and DeepSpeed files, and the knob that they imply (huggingface/trl examples/accelerate_configs,
-#: hiyouga/LlamaFactory examples/accelerate).
+#: Names of launcher and DeepSpeed files, and the knobs that they imply (huggingface/trl examples/accelerate_configs,
+#: hiyouga/LlamaFactory examples/accelerate): of the first pattern that fits, and of each that tells what is offloaded.
 _FILE_NAME_PATTERNS: tuple[tuple[str, str, Value], ...] = (
     (r"fsdp", "fsdp.sharding", "full_shard"),
     (r"(?:zero|z|stage)[-_]?3", "zero.stage", 3),
     (r"(?:zero|z|stage)[-_]?2", "zero.stage", 2),
     (r"(?:zero|z|stage)[-_]?1", "zero.stage", 1),
 )
+_OFFLOAD_PATTERNS: tuple[tuple[str, str, Value], ...] = (
+    (r"fsdp.*offload", "fsdp.offload", True),
+    (r"(?:zero|z|stage)[-_]?[23].*offload(?![-_]?param)", "zero.offload_optimizer", "cpu"),
+    (r"(?:zero|z|stage)[-_]?3.*offload(?![-_]?opt)", "zero.offload_param", "cpu"),
+)
+_NOT_OFFLOADED = re.compile(r"(?:no|non|not|without|wo)[-_]?(?:cpu[-_]?)?offload")
 
 
 def launcher_from_file_name(file: str, witness: Witness) -> Iterator[Fact]:
@@ -166,10 +172,12 @@ def engine_from_file_name(file: str) -> Iterator[Fact]:
 
 
 def _from_file_name(file: str) -> Iterator[Fact]:
-    for pattern, knob, value in _FILE_NAME_PATTERNS:
-        if re.search(pattern, file.lower()):
+    name = file.lower()
+    first = next((row for row in _FILE_NAME_PATTERNS if re.search(row[0], name)), None)
+    rows = (*([first] if first else ()), *(() if _NOT_OFFLOADED.search(name) else _OFFLOAD_PATTERNS))
+    for pattern, knob, value in rows:
+        if re.search(pattern, name):
             yield Fact(knob, value, "default", Witness("default", key=file, text=f"{file}, by its name"))
-            return
 
 
 def disagreements(facts: Sequence[Fact], book: FactBook) -> Iterator[Fact]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
@@ -97,10 +98,18 @@ def _is_closed(part: Part) -> bool:
 
 
 def _add_similar(part: Part, leaf: Leaf, span: ReleaseSpan, result: Translation, unread: list[tuple[str, str, Leaf]]) -> None:
-    """Report a key that may be the user's own only if it misspells a real one; environment variables and names of a module never."""
+    """Report a key that may be the user's own only if it misspells a real one; names of a module never, a variable of the environment only
+    if the script itself does not use it and the real one turns a knob."""
     tab, name = part.table, name_of(leaf.key)
+    if tab.variables:
+        near = "" if re.search(rf"\$\{{?{re.escape(name)}\b", part.text) else _likeness(tab.name).unless_short(name)
+        knob = next((key.knob for key in tab.named(near) if not key.read_only), "") if near else ""
+        if knob and knob not in result.settled:
+            unread.append((knob, near, leaf))
+            _add_notice("key_like", part, leaf, near, result)
+        return
     is_free = part.form == "python" and ("." in name or tab.detect.get("modules"))
-    if tab.variables or is_free or name.rpartition(".")[0] in (tab.blocks or ()):
+    if is_free or name.rpartition(".")[0] in (tab.blocks or ()):
         return
     near = _likeness(tab.name).unless_short(name)
     if not near or any(name_of(sibling.key) == near for sibling in part.leaves):

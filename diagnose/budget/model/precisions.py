@@ -51,13 +51,22 @@ def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> 
         buffer = traits_of(framework).main_weights and shards.scheme != "zero3"
         gradient: Number = accumulated or (4 if buffer else 6 if shards.scheme == "zero0" else weight)
         return Precision(weight, gradient, weight, 4, True, False, unknown)
-    if word == "pure_bf16":
+    if word == "pure_bf16" or (word == "fp32" and _is_as_loaded(book)):
         return Precision(2, 2, 2, 2, False, False, unknown)
     if book.word("train.finetuning") == "freeze" and traits_of(framework).loaded and word in ("bf16", "fp16"):
         return Precision(2, 4, 2, 4, False, False, unknown)  # what is frozen stays as loaded, what is trained is in fp32
     weight, guessed = _weight_width(book, word, load, compute, framework, shards)
     autocast = weight == 4 and compute == 2
     return Precision(weight, weight, compute, weight, False, autocast, (*unknown, *guessed))
+
+
+def _is_as_loaded(book: FactBook) -> bool:
+    """Whether nobody asks for mixed precision and all weights, which are trained, are told to be loaded in 16 bits: those of transformers'
+    trainers then keep their type, and so do gradients and states."""
+    computed, loaded = book.fact("train.precision"), book.fact("train.load_dtype")
+    told = loaded is not None and loaded.origin != "default" and WIDTH.get(str(loaded.value)) == 2
+    by_default = computed is not None and computed.origin == "default"
+    return told and by_default and book.word("train.finetuning") == "full"
 
 
 def _weight_width(

@@ -25,6 +25,7 @@ from diagnose.plan.edits.verified_edits import verified
 from diagnose.plan.pricing.context import SAID, Editor, Job, Offer
 from diagnose.plan.pricing.fit import may_exceed
 from diagnose.plan.pricing.pricer import Reprice
+from diagnose.plan.questions.askable_facts import asked_first
 from diagnose.plan.questions.open_questions import questions
 from diagnose.plan.questions.unsettled_rules import unsettled
 from diagnose.plan.remedies import remedy_rules
@@ -194,12 +195,32 @@ def weighed(job: Job, rules: Sequence[remedy_rules.Rule]) -> tuple[list[Offer], 
             refused.append(said)
     outright = {said.id for said in refused if said.outright}
     doubtful = [offer for offer in offers if (offer.presumed and offer.id in settled) or (not offer.changes and offer.id in outright)]
-    return [offer for offer in offers if offer not in doubtful], refused, faults
+    return fewer_or_smaller([offer for offer in offers if offer not in doubtful], job), refused, faults
+
+
+def fewer_or_smaller(offers: list[Offer], job: Job) -> list[Offer]:
+    """The offers where a batch of which nobody tells the size does not stand beside what makes its samples smaller: as often as not it is
+    at its lowest already, so the one title says both."""
+    batch = next((offer for offer in offers if is_asked_first(offer, job) and not offer.relief), None)
+    samples = [offer for offer in offers if offer.id == vocabulary.any_sample() or vocabulary.kind_of_samples(offer.id)]
+    if batch is None or not samples:
+        return offers
+    first = ranked(samples)[0]
+    both = replace(
+        first.remedy, title=phrase("plan.fewer_or", what=first.remedy.title), command=batch.remedy.command or first.remedy.command
+    )
+    return [replace(offer, remedy=both) if offer is first else offer for offer in offers if offer is not batch]
+
+
+def is_asked_first(offer: Offer, job: Job) -> bool:
+    """Whether it lowers what everybody lowers first, and nothing tells that this is not at its lowest already."""
+    return offer.rule.turns in asked_first(job).get(offer.id, ())
 
 
 def is_blind(offer: Offer, job: Job) -> bool:
-    """Whether it rests on what nobody says: that there are several cards, or room on the one to which offloaded states come back."""
-    return offer.blind or (offer.id in rule_files.table("vocabulary")["over_cards"] and not several(job))
+    """Whether it rests on what nobody says: that there are several cards, room on the one to which offloaded states come back, or that
+    what everybody lowers first is not at its lowest already."""
+    return offer.blind or (offer.id in rule_files.table("vocabulary")["over_cards"] and not several(job)) or is_asked_first(offer, job)
 
 
 def job_of(

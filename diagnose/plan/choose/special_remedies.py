@@ -54,8 +54,8 @@ def newer(rule: Rule, job: Job) -> Offer | None:
     the report says that it worked."""
     library, cause = job.book.word("train.framework"), job.calls[rule.remedy].cause
     if rule.remedy == vocabulary.releases()["downgrade"]:
-        said = any(fact.value == rule.remedy for fact in job.book.all("report.helped"))
-        return offered(rule, job, {}, None, None, "unknown", phrase("plan.older")) if said else None
+        said = next((fact for fact in job.book.all("report.helped") if fact.value == rule.remedy), None)
+        return offered(rule, job, {}, None, None, "unknown", phrase("plan.older", said=said.witness.text)) if said is not None else None
     if library is None and not ("run.project" in job.book and cause.cause in vocabulary.having("in_code")):
         return None
     why = phrase("plan.newer", title=cause.title)

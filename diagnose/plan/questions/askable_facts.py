@@ -54,9 +54,7 @@ def is_irrelevant(fact: str, job: Job) -> bool:
 
 
 def asked_first(job: Job) -> dict[str, tuple[str, ...]]:
-    """The remedies that whoever writes of a failure without its message has tried, with their knobs, of which nothing tells the value."""
-    if job.book.switch("log.proved") is not False:
-        return {}
+    """The remedies that whoever writes of a failure has tried first, with their knobs, of which nothing tells the value."""
     words = vocabulary.having("asked_first") - {str(fact.value) for fact in job.book.all("report.tried")}
     knobs = {word: vocabulary.knobs_of(word) for word in sorted(words)}
     return {word: names for word, names in knobs.items() if not any(map(job.book.fact, names))}
