@@ -1633,8 +1633,10 @@ class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
     adapter: int
+    linears: int
     leaves: bool
     frames: int = 0
+    prompt: int = 0
 
 
 class EarlierTorch(Row):
@@ -1663,6 +1665,7 @@ class Ledger(Row):
     in_one: InOne
     experts_in_one: list[str]
     earlier_torch: EarlierTorch
+    clamped_scores: dict[str, str]
     suppositions: list[Supposition]
     pairs: list[str]
     rollouts: list[str]
