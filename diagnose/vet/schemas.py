@@ -705,6 +705,7 @@ class Vocabulary(Row):
     any_program: list[str]
     without_network: list[str]
     without_torch: list[str]
+    engines_without_torch: list[str]
     leaves_weights: list[str]
     leaves_served_weights: list[str]
     leaves_states: list[str]
@@ -965,6 +966,7 @@ class Programs(Row):
     merging: Merging
     others: list[str]
     chores: list[str]
+    asking: list[str]
     valued: list[str]
     handing: list[str]
     making: list[str]
@@ -1591,6 +1593,7 @@ class DenoiserNetwork(Row):
     called: str
     params: int
     copies: int = 1
+    clips: bool = False
     parts: list[str]
     has: list[str]
     says: str
