@@ -517,7 +517,7 @@ MESSAGES = {
         "MemoryError: Error allocating 2048000000 bytes of device memory (out of memory).",
         "cuda_driver oom requested=2048000000bytes",
     ),
-    "thrust": ("MemoryError: std::bad_alloc: cudaErrorMemoryAllocation: out of memory", "cuda_driver oom"),
+    "thrust in python": ("MemoryError: std::bad_alloc: cudaErrorMemoryAllocation: out of memory", "cuda_driver oom"),
     "thrust on windows": ("MemoryError: bad allocation: cudaErrorMemoryAllocation: out of memory", "cuda_driver oom"),
     "pycuda": ("pycuda._driver.MemoryError: cuMemAlloc failed: out of memory", "cuda_driver oom"),
     "pycuda host": ("pycuda._driver.MemoryError: cuMemHostAlloc failed: out of memory", "pinned_host oom"),
