@@ -87,6 +87,8 @@ _JSON = re.compile(r"\{\s*(?:$|\"|//)")
 _OPENS_BRACKET = re.compile(r"(?:[A-Za-z_][\w.]{0,60} {0,4}= {0,4})?(?:[A-Za-z_][\w.]{0,60}\(|(?<=[= ])\{)\s*(?:#.*)?$")
 _ARGUMENT = re.compile(r"\s*(?:[\"']?[A-Za-z_][\w.-]{0,60}[\"']? {0,4}[=:]|[\])}#,]|$)")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
+#: The last setting of a file that was cut before the end of its value.
+_CUT = re.compile(r"\n[A-Za-z_][\w.-]{0,80} {0,8}= {0,8}(?:'[^'\n]*|\"[^\"\n]*|\[[^\]\n]*)?\s*\Z")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|^\$\S{1,60} =|%\|")
 _INTRODUCES = re.compile(
     r"[:：]\s*$|^#|>\s*$|^\*\*|^(?:(?:yaml|json|bash|shell|python|toml|text|plaintext)?\s?(?:copy(?: code)?|复制(?:代码)?)?)$",
@@ -505,9 +507,8 @@ def _end_of_arguments(lines: Sequence[str], index: int) -> int:
 def _parse_block(block: Block, name: str) -> ConfigSource | None:
     """The block as a config if the adapters recognise it, padded with blank lines to keep the page's line numbers."""
     source = _read_block(block, name)
-    if source is None and (text := _without_quotes(block.text)):
-        return _read_block(replace(block, text=text), name)
-    return source
+    text = "" if source is not None else _without_quotes(block.text) or _CUT.sub("", block.text)
+    return _read_block(replace(block, text=text), name) if text not in ("", block.text) else source
 
 
 def _read_block(block: Block, name: str) -> ConfigSource | None:
