@@ -349,7 +349,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
         return _end_of_json(lines, index)
     if _OPENS_BRACKET.match(line):
         return _end_of_arguments(lines, index)
-    if (line[:1].strip() or line.lstrip(" ").startswith("--")) and (
+    if (line[:4].strip() or line.lstrip(" ").startswith("--")) and (
         end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)
     ):
         return end
@@ -365,7 +365,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
 
 def _end_of_command(lines: Sequence[str], index: int) -> int:
     """The end of the command that begins at this line, with the options below it, between which Markdown may put blank lines; 0: none."""
-    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]))
+    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]).lstrip(" "))
     if command is None or (_joining().search(lines[index], 0, LINE) and not re.search(r"\s-", lines[index][:LINE])):
         return 0
     end = index + 1 + command[0].count("\n")
@@ -441,7 +441,7 @@ def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
 def _rejoin_lines(lines: Sequence[str]) -> list[str]:
     """The lines of a command with the trailing backslashes restored that Markdown removes outside fences: where most of them stand, one
     that is missing is the author's mistake."""
-    start = _command().match("\n".join(lines[:VARIABLE_LINES]))
+    start = _command().match("\n".join(lines[:VARIABLE_LINES]).lstrip(" "))
     if start is None or 2 * sum(_CONTINUED.search(line) is not None for line in lines) > len(lines):
         return list(lines)
     first, last = start[0].count("\n"), len(lines) - 1
