@@ -84,7 +84,8 @@ bench-edits: $(VENV)/.dev bytecode  ## edits judged by the own parsers of the fr
 	test -d .venvs/judge || $(BIN)/python -m venv .venvs/judge
 	.venvs/judge/bin/pip install --quiet torch==2.13.0 setuptools setuptools_scm setuptools_rust wheel packaging numpy hydra-core pydantic tyro docstring-parser \
 		'jsonargparse[signatures]' triton msgspec orjson cloudpickle aiohttp fastapi uvicorn pyzmq cachetools pillow openai anthropic pybase64 \
-		blake3 prometheus_client mistral_common dill regex requests tqdm psutil einops hjson msgpack py-cpuinfo safetensors tokenizers annotated-types fire --editable .
+		blake3 prometheus_client mistral_common dill regex requests tqdm psutil einops hjson msgpack py-cpuinfo safetensors tokenizers annotated-types fire \
+		scikit-build-core pydantic-settings prime-pydantic-config --editable .
 	.venvs/judge/bin/pip uninstall --quiet --yes transformers accelerate huggingface_hub  # these come in the releases of packages.yaml
 	.venvs/judge/bin/python benchmarks/edits/packages.py
 	.venvs/judge/bin/python benchmarks/edits/record.py

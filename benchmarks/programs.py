@@ -32,6 +32,7 @@ CONFIGURED = (
         "nnunet",
         "sglang",
         "tei",
+        "textgen",
         "tgi",
         "trtllm",
         "ultralytics",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from diagnose import catalogue, families, vocabulary
+from diagnose.budget.derived.message_facts import KEPT_BACK
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.decide.verdict import Judgement, Verdict
 from diagnose.parse.model.event import Event
@@ -14,8 +15,6 @@ from diagnose.units import Size, is_in_small_unit, show
 
 #: A request that exceeds what is free by so small a part of it is said as a difference.
 CLOSE = 0.01
-#: The driver rounds up and keeps some back, but hardly more than this: with more to spare another reason refused the request.
-KEPT_BACK = 128 * 2**20
 #: A request that at most so many kinds of card could hold is larger than most.
 FEW_CARDS = 6
 
@@ -85,6 +84,8 @@ def request_clause(event: Event, attributions: Sequence[Attribution], card: Size
     if families.of(event.family).engine and event.phase == "kv_cache":
         room = phrase("headline.available", free=event.free) if event.free else same("")
         return phrase("headline.needed", requested=event.requested, free=room)
+    if event.phase == "compile" and event.capacity is not None and families.of(event.family).shared:  # XLA adds up a whole program
+        return phrase("headline.program", requested=readable_size(event.requested), capacity=readable_size(event.capacity))
     best = attributions[0] if attributions else None
     is_named = best is not None and best.named
     return phrase(

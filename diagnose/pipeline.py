@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from diagnose import notebook, plan
+from diagnose import families, notebook, plan
 from diagnose.adapters import config_reader
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
@@ -179,6 +179,8 @@ def diagnose(
     if event is not None and event.status in ("oom", "suspected"):
         judgement = hypotheses.named(book, judgement)
     concerns_memory = event is None or event.status != "lookalike"  # remedies for memory do not cure a lookalike
+    if event is not None and not concerns_memory and families.of(event.family).memory:
+        judgement = judgement._replace(causes=())  # memory that did not run out was filled by nothing
     outcome = (
         plan.make(book, ledgers, judgement, settings.documents, trial, rules, identity=identity(attributions, book))
         if concerns_memory

@@ -71,6 +71,7 @@ class Traits:
     holds_outputs: bool = False  # its loop keeps what the model returned, logits among it, until backward is over
     fused_layers: bool = False  # norms and gated MLPs keep their 16-bit inputs alone; routing weights multiply inside the experts
     reference_caches: bool = False  # its reference model makes a KV cache: nobody sets use_cache, and without training it is on
+    fused_softmax: int | None = None  # up to so many keys eager attention has one kernel for its softmax, which keeps a 16-bit result alone
     fused_gelu: bool = False  # torch's fused GELU where transformers writes one out
     recomputes_attention_alone: bool = False  # selective recomputation computes core attention again and keeps all else
     recomputes_parts: bool = False  # checkpointing wraps norms, attention and MLP of a layer each for itself

@@ -71,6 +71,11 @@ NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "flux.1-dev": ("FluxTransformer2DModel", {"guidance_embeds": True}),
     "qwen-image": ("QwenImageTransformer2DModel", {}),
+    "flux.2-klein-4b": (
+        "Flux2Transformer2DModel",
+        {"num_layers": 5, "num_single_layers": 20, "num_attention_heads": 24, "joint_attention_dim": 7680},
+    ),
+    "cogvideox-2b": ("CogVideoXTransformer3DModel", {}),
     "wan2.1-t2v-1.3b": ("WanTransformer3DModel", {"num_attention_heads": 12, "ffn_dim": 8960, "num_layers": 30}),
     "wan2.1-t2v-14b": ("WanTransformer3DModel", {}),
 }
@@ -105,6 +110,21 @@ def inputs(kind: str, side: int, settings: dict[str, Any], dtype: Any) -> dict[s
             "hidden_states": zeros(1, 16, 1, side, side),
             "timestep": torch.ones(1, device="cuda"),
             "encoder_hidden_states": zeros(1, 512, 4096),
+        }
+    if kind == "CogVideoXTransformer3DModel":
+        return {
+            "hidden_states": zeros(1, 1, 16, side, side),
+            "timestep": torch.ones(1, device="cuda"),
+            "encoder_hidden_states": zeros(1, 226, 4096),
+        }
+    if kind == "Flux2Transformer2DModel":
+        return {
+            "hidden_states": zeros(1, tokens, 128),
+            "timestep": torch.ones(1, device="cuda"),
+            "guidance": torch.ones(1, device="cuda"),
+            "encoder_hidden_states": zeros(1, 512, settings["joint_attention_dim"]),
+            "img_ids": zeros(tokens, 4),
+            "txt_ids": zeros(512, 4),
         }
     if kind == "QwenImageTransformer2DModel":
         return {

@@ -260,6 +260,14 @@ def _of_clap(path: Path) -> Iterator[tuple[str, Option]]:
         )
 
 
+def _of_lists(path: Path) -> Iterator[tuple[str, Option]]:
+    """The options of a C++ program: lists of words with dashes, and what stands for a value behind them."""
+    text = path.read_text(errors="replace")
+    for words, value in re.findall(r"\{((?:\s*\"--?[\w-]+\",?)+)\s*\}(,\s*\"(?:N|[^\"]*)\",)?", text):
+        for name in re.findall(r"\"--?([\w-]+)\"", words):
+            yield name.replace("-", "_"), Option("int" if re.match(r",\s*\"N\"", value) else "")
+
+
 def _of_factories(path: Path, trees: Trees) -> Iterator[tuple[str, Option]]:
     """The options that Megatron makes of the fields of its classes (ArgumentGroupFactory)."""
     for name in dict.fromkeys(re.findall(r"ArgumentGroupFactory\(\s*(\w+)", path.read_text(errors="replace"))):
@@ -325,8 +333,6 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
     for path in (path for pattern in entry.get("trees", ()) for path in sorted(root.glob(pattern))):
         text = path.read_text(errors="replace")
         result.options.update(_of_tree(tomllib.loads(text) if path.suffix == ".toml" else yaml.safe_load(text)))
-    for name in entry.get("clap", ()):
-        result.options.update(_of_clap(root / name))
     for path in (tree / entry.get("generated", "") for tree in (root, *beside)):
         if path.is_file():
             result.options = {**dict(_of_factories(path, trees)), **result.options}
@@ -336,7 +342,10 @@ def declared(entry: Mapping[str, Any], root: Path, beside: Sequence[Path]) -> De
 
 
 def _add_rest(result: Declared, entry: Mapping[str, Any], root: Path, trees: Trees) -> None:
-    """What functions, scripts, Hydra and words of source files declare."""
+    """What functions, scripts, programs in other languages, Hydra and words of source files declare."""
+    for kind, read in (("clap", _of_clap), ("options", _of_lists)):
+        for name in entry.get(kind, ()):
+            result.options.update(read(root / name))
     for name, function in entry.get("functions", ()):
         for path in (tree / name for tree in trees.roots if (tree / name).is_file()):
             result.options.update(_of_function(path, function, trees))

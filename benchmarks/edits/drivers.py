@@ -701,6 +701,25 @@ def of_structured(framework: Framework) -> Callable[[Request], Values]:
     return parse
 
 
+def of_pydantic(framework: Framework) -> Callable[[Request], Values]:
+    """The model that a file is validated against, with the overrides of its command."""
+    from omegaconf import OmegaConf
+
+    def parse(request: Request) -> Values:
+        names = [name for name in framework.entries[request["entry"]]["classes"] if Trees([framework.root]).find(name)]
+        if not names:
+            raise Unjudged(request["entry"])
+        given = tomllib.loads(request["text"]) if "text" in request else request.get("config", {})
+        line = re.sub(r"(^|\x00)--([\w.-]+)\x00(?!-)", r"\1\2=", "\0".join(request.get("argv", ())))  # --key value
+        overrides = [
+            f"{key.replace('-', '_')}={value}" for key, equals, value in (word.partition("=") for word in line.split("\0")) if equals
+        ]
+        merged = OmegaConf.merge(OmegaConf.create(given), OmegaConf.from_dotlist(overrides))
+        return values(framework.loaded(names[0])(**OmegaConf.to_container(merged)).model_dump())
+
+    return parse
+
+
 DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "dataclasses": of_dataclasses,
     "bare dataclasses": lambda framework: of_dataclasses(framework, bare=True),
@@ -722,6 +741,7 @@ DRIVERS: Mapping[str, Callable[[Framework], Callable[[Request], Values]]] = {
     "functions": of_functions,
     "components": of_components,
     "structured": of_structured,
+    "pydantic": of_pydantic,
 }
 
 

@@ -177,7 +177,7 @@ def _read_json(text: str) -> Any:
 def _of_containers(text: str) -> Iterator[list[str]]:
     """The options of each container of a compose file or a manifest that has some."""
     try:
-        waiting: list[Any] = list(yaml.safe_load_all(text))
+        waiting: list[Any] = list(yaml.safe_load_all(re.sub(r"\$\{\w+:?-([^}]*)\}", r"\1", text)))  # as where nothing sets the variable
     except yaml.YAMLError:
         return
     while waiting:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -28,7 +29,7 @@ FOLDER = ROOT / ".venvs" / "edits"
 LIST = Path(__file__).with_name("packages.yaml")
 
 #: Files that may declare options, or that modules read when they are imported.
-ENDINGS = (".py", ".yaml", ".yml", ".toml", ".json", "version/version", "launcher/src/main.rs", "router/src/main.rs")
+ENDINGS = (".py", ".yaml", ".yml", ".toml", ".json", "version/version", "launcher/src/main.rs", "router/src/main.rs", "common/arg.cpp")
 
 
 @cache
@@ -99,25 +100,30 @@ def fetch(package: str, release: str, source: bool | str) -> str:
 
 
 def _clone(source: str, target: Path) -> str:
-    """What is no package: `owner/name@tag` of a public repository."""
-    repository, _, tag = source.partition("@")
+    """What is no package: `owner/name@tag` of a public repository (or a branch, a commit), or `owner/name@tag:folder` of it."""
+    repository, _, place = source.partition("@")
+    tag, _, folder = place.partition(":")
     archive = FOLDER / "downloads" / f"{target.name}.git"
-    command = ["git", "clone", "--quiet", "--bare", "--depth", "1", "--branch", tag, f"https://github.com/{repository}", str(archive)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False) if not archive.is_dir() else None
-    if run is not None and run.returncode:
-        return (run.stderr.strip().splitlines() or ["nothing came"])[-1]
     git = ["git", "-C", str(archive)]
+    if not archive.is_dir():
+        subprocess.run(["git", "init", "--quiet", "--bare", str(archive)], check=True)
+        command = [*git, "fetch", "--quiet", "--depth", "1", f"https://github.com/{repository}", tag]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+        if run.returncode:
+            shutil.rmtree(archive)
+            return (run.stderr.strip().splitlines() or ["nothing came"])[-1]
+        subprocess.run([*git, "update-ref", f"refs/heads/{tag}", "FETCH_HEAD"], check=True)
     listed_names = subprocess.run([*git, "ls-tree", "-r", "-z", "--name-only", tag], capture_output=True, text=True, check=True).stdout
-    names = [name for name in listed_names.split("\0") if name.endswith(ENDINGS) and not name.endswith(".json")]
+    names = [name for name in listed_names.split("\0") if name.startswith(folder) and name.endswith(ENDINGS) and not name.endswith(".json")]
     files = subprocess.run([*git, "archive", "--format=tar", f"--prefix={target.name}/", tag, *names], capture_output=True, check=True)
     with tarfile.open(fileobj=io.BytesIO(files.stdout)) as sources:
-        _keep_all(sources, target)
+        _keep_all(sources, target, f"{folder}/" if folder else "")
     return ""
 
 
-def _keep_all(sources: tarfile.TarFile, target: Path) -> None:
+def _keep_all(sources: tarfile.TarFile, target: Path, folder: str = "") -> None:
     for member in sources:
-        inner = member.name.partition("/")[2]
+        inner = member.name.partition("/")[2].removeprefix(folder)
         opened = sources.extractfile(member) if member.isfile() and inner.endswith(ENDINGS) else None
         if opened is not None:
             keep(target, inner, opened.read())

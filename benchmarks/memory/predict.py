@@ -7,7 +7,7 @@ from typing import NamedTuple
 from memory import ops
 from memory.reserved import NOT_TORCH, few, gap, outgrown, slack
 from memory.rows import Refused, Row, block, card_of, check, framework, read, source
-from memory.words import BEFORE, FIRST_UPDATE, ON_DATA_SETS, PACKS_UNEVENLY
+from memory.words import BEFORE, FIRST_UPDATE, LAST_STAGE, ON_DATA_SETS, PACKS_UNEVENLY
 
 from diagnose.budget.model import non_torch
 from diagnose.budget.model.ledger import Ledger, Moment, total
@@ -71,7 +71,12 @@ def one(row: Row, book: FactBook, ledger: Ledger) -> Prediction:
     wanted = block(row, "facts").get("moment")
     if not ledger.complete and wanted != "load":  # nothing but weights is needed then
         raise Refused(f"not known: {', '.join(ledger.unknown) or 'a resident term'}")
-    there = [moment for moment in ledger.moments if not _of_the_engine(row, moment) and wanted in (None, moment.name)]
+    elsewhere = ("layer_backward",) if source(row) in LAST_STAGE and (book.count("parallel.pipeline") or 1) > 1 else ()
+    there = [
+        moment
+        for moment in ledger.moments
+        if not _of_the_engine(row, moment) and moment.name not in elsewhere and wanted in (None, moment.name)
+    ]
     if not there:
         raise Refused(f"no such moment: {wanted}")
     first = _first_micro_batch(row)

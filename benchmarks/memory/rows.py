@@ -94,19 +94,22 @@ def read(row: Row) -> Reading:
     left_out: list[str] = []
     settings = block(row, "knobs")
     facts = block(row, "facts")
-    shape = model_of(row)
+    network = denoiser_of(row)
+    shape = model_of(row) if network is None else None
     values |= dict(_knobs(settings, facts, block(row, "software"), shape))
     for name, value in _facts(facts, settings):
         if value is None:
             left_out.append(name)
         else:
             values.setdefault(name, value)
-    values |= _software(row, facts) | _spread(facts) | _micro_batch(facts, settings)
+    values |= _software(row, facts) | _spread(facts) | _engine_file(facts) | _micro_batch(facts, settings)
     values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
     if facts.get("extra_models") and "teacher.model" not in values:
         raise Refused("its teacher is not named")
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
+    if network is not None:
+        values["model.path"] = str(row.get("model"))
     open_knobs = [name for name in row.get("unknown") or [] if values.get(name) is None]
     if "version.transformers" not in values and values.get("train.framework", "") in OF_TRANSFORMERS:
         open_knobs.append("version.transformers")
@@ -123,6 +126,11 @@ def read(row: Row) -> Reading:
     choices = islice(product(*(possible[name] for name in open_knobs)), MOST_READINGS)
     books = tuple(_book(values | dict(zip(open_knobs, choice, strict=True)), shape, row) for choice in choices)
     return Reading(books, tuple(left_out))
+
+
+def denoiser_of(row: Row) -> str | None:
+    """The network that draws images or clips, by the name that is printed; None where the row's model is none."""
+    return None if row.get("model_dims") else catalogue.denoiser(str(row.get("model") or ""))
 
 
 def model_of(row: Row) -> Model:
@@ -148,7 +156,7 @@ def model_of(row: Row) -> Model:
         raise Refused(f"the dimensions make no model: {trouble.to('en')}") from trouble
 
 
-def _knobs(settings: dict[str, Any], facts: dict[str, Any], software: dict[str, Any], shape: Model) -> Iterator[tuple[str, Any]]:
+def _knobs(settings: dict[str, Any], facts: dict[str, Any], software: dict[str, Any], shape: Model | None) -> Iterator[tuple[str, Any]]:
     """Knobs in the program's words. Raises Refused for a word that it does not know."""
     if settings.get("train.finetuning") in TUNING_IS_OPTIMIZER:
         settings["train.optimizer"] = settings.get("train.optimizer") or settings["train.finetuning"]
@@ -164,7 +172,7 @@ def _knobs(settings: dict[str, Any], facts: dict[str, Any], software: dict[str, 
             yield from _knob(name, value, facts, shape)
 
 
-def _knob(name: str, value: Any, facts: dict[str, Any], shape: Model) -> Iterator[tuple[str, Any]]:
+def _knob(name: str, value: Any, facts: dict[str, Any], shape: Model | None) -> Iterator[tuple[str, Any]]:
     if name == "train.optimizer":
         yield from _optimizer(str(value), facts)
         return
@@ -199,10 +207,10 @@ def _optimizer(word: str, facts: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "train.optimizer", plain
 
 
-def _targets(value: Any, facts: dict[str, Any], shape: Model) -> str:
+def _targets(value: Any, facts: dict[str, Any], shape: Model | None) -> str:
     """The linears that carry an adapter; of a mixture of experts only attention where the experts carry none."""
     if value == "all_linear":
-        outside = shape.experts and facts.get("experts_adapted") is False
+        outside = shape is not None and shape.experts and facts.get("experts_adapted") is False
         return "q_proj,k_proj,v_proj,o_proj" if outside else "all-linear"
     names = value if isinstance(value, list) else [value]
     return ",".join(part for name in names for part in LINEARS.get(str(name), (str(name),)))
@@ -243,9 +251,11 @@ def _of_the_source(row: Row) -> dict[str, Any]:
     return said.get(None, {}) | said.get(block(row, "knobs").get("zero.stage"), {})
 
 
-def _images(shape: Model, values: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+def _images(shape: Model | None, values: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     """What models of images leave open. Images that nobody counted: so many patches that a row is nothing else, or none; their tokens are
     part of the row's length."""
+    if shape is None:
+        return {}
     tower, length = shape.vision, values.get("train.max_seq_len")
     if shape.kind == "patches":  # timm and transformers checkpoint such models only where asked
         return {"train.gradient_checkpointing": ("disabled", "enabled")}
@@ -268,12 +278,18 @@ def _spread(facts: dict[str, Any]) -> dict[str, Any]:
     return {"parallel.pipeline": facts["devices"]} if facts.get("engine") == "device_map" and facts.get("devices") else {}
 
 
+def _engine_file(facts: dict[str, Any]) -> dict[str, Any]:
+    """DeepSpeed without ZeRO is still DeepSpeed: the file that says so is the row itself."""
+    return {"zero.config": "the row"} if facts.get("engine") == "deepspeed" else {}
+
+
 def releases(row: Row) -> dict[str, Any]:
-    """What the row says of its software, and what the framework's own release settles."""
+    """What the row says of its software, and what the framework's own release settles where its source says no other."""
     software = block(row, "software")
     word = framework(software)
     settled = SETTLED.get((word, str(software.get("framework_version") or "").partition(".")[0]), {})
-    return software | {name: release for name, release in settled.items() if software.get(name) is None}
+    said = _of_the_source(row)
+    return software | {name: release for name, release in settled.items() if software.get(name) is None and f"version.{name}" not in said}
 
 
 def framework(software: dict[str, Any], engine: str = "") -> str:
@@ -306,9 +322,9 @@ def card_of(row: Row) -> FactBook:
     return book.learn(recognise(book))
 
 
-def _book(values: dict[str, Any], shape: Model, row: Row) -> FactBook:
+def _book(values: dict[str, Any], shape: Model | None, row: Row) -> FactBook:
     """The facts as somebody who knows them would give them. Raises Refused for a value that its knob cannot hold."""
-    facts = [Fact("model.shape", shape, "given", GIVEN)]
+    facts = [Fact("model.shape", shape, "given", GIVEN)] if shape is not None else []
     if row.get("gpu"):
         facts.append(Fact("hardware.gpu", str(row["gpu"]), "given", GIVEN))
     for name, value in values.items():

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 #: Frameworks that the program calls otherwise.
-FRAMEWORKS = {"ms-swift": "swift", "megatron-lm": "megatron", "llama-factory": "llamafactory", "huggingface": "transformers"}
+FRAMEWORKS = {
+    "ms-swift": "swift",
+    "megatron-lm": "megatron",
+    "llama-factory": "llamafactory",
+    "huggingface": "transformers",
+    "deepspeed_chat": "deepspeed",
+    "finetrainers": "diffusers",
+}
 #: Frameworks whose runs on an engine of another kind the program calls otherwise: framework and engine of the row -> the program's word.
 ON_ENGINE = {("ms-swift", "megatron"): "swift_megatron"}
 
@@ -194,6 +201,12 @@ FIRST_UPDATE = {
     "and `warmup_steps` is 0 in every published figure; agilerl/algorithms/core/base.py _backward_pass",
 }
 
+#: The sources whose figures are of the last stage of a pipeline, likewise: what the first alone holds is no part of them.
+LAST_STAGE = dict.fromkeys(
+    ("mcore", "mcore_held", "mcore_more"),
+    "NVIDIA/Megatron-LM megatron/training/global_vars.py _set_tensorboard_writer: the last rank alone writes mem-max-allocated-bytes",
+)
+
 #: Engines whose optimizer is DeepSpeed's or like it, so that its offload is that of ZeRO.
 SHARDING_ENGINES = ("megatron", "deepspeed", "colossalai")
 
@@ -242,6 +255,26 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     },
     # src/soup_cli/trainer/sft.py: from_pretrained without dtype, which is fp32 before transformers 5
     "https://github.com/MakazhanAlpamys/Soup/": {None: {"train.load_dtype": "fp32"}},
+    # model_config.yaml of the case: --num-virtual-stages-per-pipeline-rank
+    "https://github.com/NVIDIA/Megatron-LM/blob/d98e8a64/tests/functional_tests/test_cases/moe/gpt3_mcore_te_tp2_pp2_ep4_etp1_memory": {
+        None: {"parallel.virtual": 4}
+    },
+    # the loops of conventional/distilbert-movie-review: `optimizer.zero_grad()` between the forward pass and backward
+    "https://github.com/rasbt/LLM-finetuning-scripts/blob/main/conventional/distilbert-movie-review/": {
+        None: {"train.late_zero_grad": True}
+    },
+    # the table is of 2022-10-02 (f5d8aec8); "Caching the outputs of VAE and Text Encoder and freeing them"
+    "https://github.com/ShivamShrirao/diffusers/blob/main/examples/dreambooth/README.md": {
+        None: {"version.torch": "1.12.1", "train.cached_prompts": True}
+    },
+    # the commands above the tables: --max_num_frames 49
+    "https://github.com/a-r-r-o-w/finetrainers/blob/main/examples/_legacy/training/README.md": {None: {"data.frames": 49}},
+    # after 1fa70e83d (2026-01-09): trainer/rl/config.py auto_setup_fused_lm_head_chunk_size, 2048 of the vocabulary for all tokens at once
+    "https://github.com/PrimeIntellect-ai/prime-rl/issues/1685": {
+        None: {"train.loss_kernel": "chunked", "train.loss_chunk_rows": 64000 * 2048 // 151936}
+    },
+    # requirements.txt of April 2026: transformers==4.51.3
+    "https://github.com/hpcaitech/ColossalAI/blob/main/README.md, Colossal-AI Benchmark": {None: {"version.transformers": "4.51.3"}},
     # requirements.txt of June 2023: torch>=2.1.0dev
     "https://github.com/Lightning-AI/litgpt/pull/178": {None: {"version.torch": "2.1.0"}},
     "https://github.com/Lightning-AI/litgpt/pull/189": {None: {"version.torch": "2.1.0"}},
@@ -270,6 +303,8 @@ MISREAD: dict[str, dict[str, tuple[Any, Any]]] = {
 #: What frameworks set by themselves where rows have no word for it (rules/frameworks).
 BY_DEFAULT: dict[str, dict[str, Any]] = {
     "litgpt": {"lora.dropout": 0.05},
+    "kohya": {"train.cached_prompts": False},
+    "musubi": {"train.cached_prompts": True},
     "swift": {"lora.dropout": 0.05},
     # megatron/argument/megatron_args.py of 3.8: use_distributed_optimizer, main_grads_dtype, expert_tensor_parallel_size, attention_backend
     "swift_megatron": {

@@ -29,7 +29,7 @@ USUAL_BITS = 16
 
 class Denoiser(NamedTuple):
     """A network that draws, by its key in the table: the name people know, parameters of one copy, how many copies take turns, and
-    parameters of the text encoders (with their names, largest first) and of the VAE beside it."""
+    parameters of the text encoders (with their names, largest first) and of the VAE beside it, and whether it makes clips."""
 
     key: str
     called: str
@@ -37,6 +37,7 @@ class Denoiser(NamedTuple):
     copies: int
     encoders: tuple[tuple[str, int], ...]
     vae: int
+    clips: bool
 
     @property
     def beside(self) -> int:
@@ -62,7 +63,8 @@ def network(key: str) -> Denoiser:
     row, parts = _table()["networks"][key], _table()["parts"]
     encoders = [(parts[name]["called"], _params(parts[name])) for name in row["parts"] if "called" in parts[name]]
     vae = sum(_params(parts[name]) for name in row["parts"] if "called" not in parts[name])
-    return Denoiser(key, row["called"], row["params"], row.get("copies", 1), tuple(sorted(encoders, key=lambda pair: -pair[1])), vae)
+    largest_first = tuple(sorted(encoders, key=lambda pair: -pair[1]))
+    return Denoiser(key, row["called"], row["params"], row.get("copies", 1), largest_first, vae, row.get("clips", False))
 
 
 def denoiser(path: str) -> str | None:

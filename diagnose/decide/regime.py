@@ -77,11 +77,13 @@ def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) 
             regime, witness = "generate_media", named.witness  # such a model draws where nothing speaks of training
         if event is not None or regime != "unknown":
             yield Fact("run.regime", regime, "derived", witness or Witness("derived"))
-    program = _program(regime, book, event, sources)
+    program, engine = _program(regime, book, event, sources) or (None, "")
     if program is not None:
         yield program
-        engine = next((row["engine"] for row in _rules()["programs"] if row["program"] == program.value), "")
-        if regime in IDLE and "rollout.engine" not in book and engine in require_declared("rollout.engine").words:
+        family = families.of(book.word("log.family"))
+        past_torch = engine in rule_files.table("vocabulary")["engines_without_torch"]
+        runs_it = not (past_torch and family.allocator and not family.shared)
+        if regime in IDLE and runs_it and "rollout.engine" not in book and engine in require_declared("rollout.engine").words:
             yield Fact("rollout.engine", engine, "derived", program.witness)
     yield from _sees(program, regime, book)
     yield from _takes(regime, book)
@@ -125,9 +127,10 @@ def _takes(regime: str, book: FactBook) -> Iterator[Fact]:
     yield Fact("run.takes", "batch" if batch > 1 else row["takes"], "derived", task.witness)
 
 
-def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Fact | None:
-    """The fact `run.program`: the program of this regime that the traceback shows, else the one named first in log or page (of those
-    with one engine the first row of rules/regimes that fits), else whose words stand in files, else the engine that is known to run."""
+def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> tuple[Fact, str] | None:
+    """The fact `run.program`, with its engine: the program of this regime that the traceback shows, else the one named first in log or
+    page (of those with one engine the first row of rules/regimes that fits), else whose words stand in files, else the engine that is
+    known to run."""
     engine = book.fact("rollout.engine")
     known = engine is not None and engine.value not in (None, "none", "hf")
     rows = [row for row in _rules()["programs"] if regime in (*row["regimes"], "unknown")]
@@ -137,25 +140,25 @@ def _program(regime: str, book: FactBook, event: Event | None, sources: Sequence
     frames = [_INSTALLED.sub("", frame.file.replace("\\", "/")) for frame in event.frames] if event is not None else []
     for row in rows:
         if "file" in row and event is not None and any(lazy_re.matches_pattern(row["file"], file) for file in frames):
-            return Fact("run.program", row["program"], "derived", event.evidence[:2][-1])
-    if trainer is not None and any(row["program"] == trainer.value for row in rows):
-        return Fact("run.program", trainer.value, "derived", trainer.witness)
+            return Fact("run.program", row["program"], "derived", event.evidence[:2][-1]), row["engine"]
+    if trainer is not None and (own := next((row for row in rows if row["program"] == trainer.value), None)) is not None:
+        return Fact("run.program", trainer.value, "derived", trainer.witness), own["engine"]
     words = {fact.value: fact.witness for fact in book.all("run.word")}
     texts = [(source.name, source.data[:_SEARCHED]) for source in sources]
     speaking = [(row, found) for row in rows if (found := next((words[word] for word in row.get("words", ()) if word in words), None))]
     programs = {row["program"] for row, _ in speaking}
-    named: dict[str, Fact] = {}
+    named: dict[str, tuple[Fact, str]] = {}
     for row, found in speaking:
         if programs.isdisjoint(row.get("beneath", ())):
-            named.setdefault(row["engine"], Fact("run.program", row["program"], "derived", found))
+            named.setdefault(row["engine"], (Fact("run.program", row["program"], "derived", found), row["engine"]))
     if named:
-        return min(named.values(), key=lambda fact: fact.witness.line)
+        return min(named.values(), key=lambda pair: pair[0].witness.line)
     for row in rows:
         for word in row.get("words", ()):
             if (name := next((name for name, text in texts if find_word(text, word.encode()) >= 0), None)) is not None:
-                return Fact("run.program", row["program"], "derived", Witness(name, key=word))
+                return Fact("run.program", row["program"], "derived", Witness(name, key=word)), row["engine"]
     if known and engine is not None and regime in IDLE:
-        return Fact("run.program", engine.value, "derived", engine.witness)
+        return Fact("run.program", engine.value, "derived", engine.witness), str(engine.value)
     return None
 
 

@@ -305,13 +305,12 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
     if report is None:
         return None
     sentence, rule = report
-    if rule.get("general"):
-        rule = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None) or _whose(
-            rule, sentences
-        )
     page, frames, place = cut_traceback.frames_at_last_place(log)
     said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
     phase = phases.phase_of_frames(frames) or next(filter(None, said), "")
+    if rule.get("general"):
+        particular = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None)
+        rule = particular or _whose(rule, sentences, phase)
     witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
     return Event(
@@ -333,14 +332,15 @@ def _phases_said(report: Sentence, sentences: Sequence[Sentence]) -> Iterator[st
     yield from (says_phase(other.text) for other in sentences if other.heading and other.line == 1)
 
 
-def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence]) -> Mapping[str, Any]:
-    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card, the card's
-    where what died does its job on the CPU alone."""
+def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence], phase: str) -> Mapping[str, Any]:
+    """A general rule with the family of the memory that the page speaks of: the host's where it never names that of the card, as where data
+    are read; the card's where what died does its job on the CPU alone."""
     words = _table()["whose"]
     is_said = {name: any(_pattern(words[name]).search(each.text) for each in sentences) for name in ("host", "card", "works_on_cpu")}
     if rule["family"] == words["family"]:
         return {**rule, "family": words["card_family"]} if is_said["works_on_cpu"] else rule
-    return {**rule, "family": words["family"]} if is_said["host"] and not is_said["card"] else rule
+    on_host = (is_said["host"] or phase == "dataset") and not is_said["card"]
+    return {**rule, "family": words["family"]} if on_host else rule
 
 
 def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:

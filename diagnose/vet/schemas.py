@@ -706,6 +706,7 @@ class Vocabulary(Row):
     any_program: list[str]
     without_network: list[str]
     without_torch: list[str]
+    engines_without_torch: list[str]
     leaves_weights: list[str]
     leaves_served_weights: list[str]
     leaves_states: list[str]
@@ -967,6 +968,7 @@ class Programs(Row):
     merging: Merging
     others: list[str]
     chores: list[str]
+    asking: list[str]
     valued: list[str]
     handing: list[str]
     making: list[str]
@@ -1593,6 +1595,7 @@ class DenoiserNetwork(Row):
     called: str
     params: int
     copies: int = 1
+    clips: bool = False
     parts: list[str]
     has: list[str]
     says: str
@@ -1632,8 +1635,10 @@ class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
     adapter: int
+    linears: int
     leaves: bool
     frames: int = 0
+    prompt: int = 0
 
 
 class EarlierTorch(Row):
@@ -1662,6 +1667,7 @@ class Ledger(Row):
     in_one: InOne
     experts_in_one: list[str]
     earlier_torch: EarlierTorch
+    clamped_scores: dict[str, str]
     suppositions: list[Supposition]
     pairs: list[str]
     rollouts: list[str]

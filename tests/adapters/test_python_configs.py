@@ -134,6 +134,12 @@ LOOP = "m = LlamaForCausalLM.from_pretrained('meta-llama/Llama-2-7b-hf')\nd = Da
         ("m = get_peft_model(m, config)", "train.finetuning", None),
         ("", "train.gradient_checkpointing", None),  # whoever trains what is built here may switch it on
         ("loss.backward()", "train.gradient_checkpointing", "disabled"),
+        ("loss = m(x)\nopt.zero_grad()\nloss.backward()", "train.late_zero_grad", True),
+        ("loss = m(x)\nopt.zero_grad()\nscaler.scale(loss).backward()", "train.late_zero_grad", True),
+        ("loss = m(x)\nopt.zero_grad()\naccelerator.backward(loss)", "train.late_zero_grad", True),
+        ("opt.zero_grad()\nm(x).mean().backward()", "train.late_zero_grad", None),
+        ("opt.zero_grad()\nloss = m(x)\nloss.backward()", "train.late_zero_grad", None),
+        ("loss.backward()\nopt.step()\nopt.zero_grad()", "train.late_zero_grad", None),
         ("m.gradient_checkpointing_enable()", "train.gradient_checkpointing", "enabled"),
         ("a = Accelerator(mixed_precision='bf16')", "train.precision", "bf16"),
         ("a = Accelerator(mixed_precision='bf16')", "train.micro_batch_size", 4),

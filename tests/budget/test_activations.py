@@ -104,6 +104,25 @@ def test_recomputing_core_attention_keeps_the_rest() -> None:
     assert not keys(found) & {"scores", "checkpoints_selective"}
 
 
+@for_each(
+    "model, changes, width",
+    [
+        ("meta-llama/Llama-3.1-8B", {"train__framework": "megatron"}, 2),
+        ("meta-llama/Llama-3.1-8B", {"train__framework": "megatron", "train__max_seq_len": 8192}, 6),
+        ("huggyllama/llama-7b", {"version__transformers": "4.30.2"}, 8),
+        ("huggyllama/llama-7b", {"version__transformers": "4.31.0"}, 6),
+        ("facebook/opt-1.3b", {"version__transformers": "4.48.3"}, 8),
+        ("facebook/opt-1.3b", {"version__transformers": "4.49.0"}, 6),
+        ("facebook/opt-1.3b", {}, 6),
+    ],
+)
+def test_scores_by_who_takes_their_softmax(model: str, changes: dict[str, Any], width: int) -> None:
+    """Megatron's kernel keeps one result of two bytes, up to 4096 keys; a clamp before the softmax keeps what it read."""
+    said = {"train__precision": "bf16", "train__gradient_checkpointing": "disabled", "model__attention": "eager", **changes}
+    scores = next(term for term in terms(model, **said) if term.key == "scores")
+    assert f"{width}*B*a*s*s" in scores.symbols
+
+
 def test_a_mask_is_sure_only_where_rows_differ() -> None:
     """Rows of one length carry no mask; where nobody knows it is the upper end."""
     sizes = {

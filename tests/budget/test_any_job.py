@@ -160,7 +160,7 @@ def test_dividing_further_never_holds_more_states(knobs: dict[str, Any], turn: t
 
 def _passing(key: str) -> bool:
     """Whether a term of a step is there only while it runs, or a buffer of another role of the process, which is no state."""
-    return key.startswith("step_") or key.endswith("_reduce_bucket")
+    return key.startswith("step_") or key.endswith("_reduce_bucket") or key == "gradients_whole"
 
 
 @ANY

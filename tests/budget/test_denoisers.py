@@ -115,3 +115,23 @@ def test_networks_of_images_need_no_frames() -> None:
     for name in ("Qwen/Qwen-Image", "stabilityai/stable-diffusion-3-medium-diffusers", "black-forest-labs/FLUX.1-schnell"):
         ledger = _ledger(model__path=name, train__precision="bf16", train__gradient_checkpointing="enabled", data__image_size=1024)
         assert ledger.complete, name
+
+
+def test_a_padded_prompt_counts_as_positions_and_encoders_leave_where_prompts_are_cached() -> None:
+    """512 tokens of Flux are 2048 positions; kohya keeps encoders on the card unless what they give is cached, musubi has none there."""
+    flux: dict[str, Value] = {"model__path": FLUX, "train__gradient_checkpointing": "enabled", "data__image_size": 1024}
+    kohya, cached, other = (
+        _ledger(**flux, train__framework="kohya", train__cached_prompts=False),
+        _ledger(**flux, train__framework="musubi", train__cached_prompts=True),
+        _ledger(**flux),
+    )
+    assert kohya.moments[3].only("denoiser_checkpoints").bytes == 89090 * (16384 + 2048)
+    beside = [ledger.moments[3].only("denoiser_beside").bytes for ledger in (kohya, cached, other)]
+    assert beside[0] > 9 * 2**30 and beside[1:] == [0, 0]
+
+
+def test_autocast_keeps_its_copies_to_the_end_of_forward_with_checkpointing() -> None:
+    full = _ledger(train__finetuning="full", train__gradient_checkpointing="enabled")
+    end, backward = full.moment("forward_end"), full.moment("layer_backward")
+    assert end is not None and backward is not None
+    assert (end.only("autocast_copies").bytes, backward.only("autocast_copies").bytes) == (2 * 859520964, 0)

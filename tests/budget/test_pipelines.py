@@ -57,7 +57,7 @@ def kept(**changes: Any) -> Size:
 
 
 def one() -> int:
-    """What one micro batch keeps in the seven layers of a stage."""
+    """What one micro batch keeps in the seven layers of a stage: the last one's under 1F1B."""
     moment = first(book(JOB)).moment("forward_end")
     assert moment is not None
     return moment.only("layers").bytes
@@ -85,6 +85,22 @@ def test_micro_batches_of_the_first_stage(changes: dict[str, Any], micro_batches
 def test_an_interleaved_schedule_has_two_chunks_where_nobody_says() -> None:
     """Half a micro batch per stage but one: 3/2 of seven layers, rounded up to whole layers."""
     assert kept(parallel__schedule="interleaved").bytes == pytest.approx(one() * (28 + 11) / 7, rel=1e-9)
+
+
+@for_each(
+    "changes, micro_batches",
+    [
+        ({}, 1),
+        ({"parallel__schedule": "gpipe"}, 32),
+        ({"parallel__virtual": 7}, 4 - 3 / 7),
+        ({"parallel__virtual": 7, "train__gradient_accumulation": 2}, 2),
+    ],
+)
+def test_micro_batches_of_the_last_stage(changes: dict[str, Any], micro_batches: float) -> None:
+    """When it computes a loss: 1F1B its own; interleaved v - 1 chunks of each of pp micro batches and one more; never more than a step."""
+    moment = first(book(JOB, **changes)).moment("loss_call")
+    assert moment is not None
+    assert moment.only("layers").bytes == pytest.approx(micro_batches * one(), rel=1e-9)
 
 
 def test_a_zero_bubble_schedule_keeps_up_to_twice() -> None:

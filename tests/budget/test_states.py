@@ -133,6 +133,26 @@ def test_a_step_inside_the_backward_pass_has_one_gradient_and_no_list() -> None:
     assert term(job(train__optimizer="adamw_fused", train__optimizer_in_backward="enabled"), "step_one") is None
 
 
+def test_gradients_that_are_freed_late_last_through_the_forward_pass() -> None:
+    """zero_grad between loss and backward: there at the end of forward and in the loss call, gone in backward."""
+    late = job(train__late_zero_grad=True)
+    assert size(late, "gradients_stale", "forward_end") == size(late, "gradients_stale", "loss_call") == 2 * P
+    for moment in ("loss_backward", "layer_backward", "optimizer_step"):
+        assert term(late, "gradients_stale", moment) is None
+    several = job(train__late_zero_grad=True, train__gradient_accumulation=4)  # those of this step are there
+    assert term(several, "gradients_stale", "forward_end") is None
+
+
+def test_deepspeed_without_zero_has_an_optimizer_for_fp16() -> None:
+    """FP16_Optimizer: 16-bit gradients, states from initialisation on, casts of all gradients and what they are flattened into."""
+    half = job(train__framework="deepspeed", train__precision="fp16", parallel__world=2, zero__stage=0, zero__config="ds.json")
+    assert (size(half, "gradients"), size(half, "master"), size(half, "moments"), size(half, "step_flat")) == (2 * P, 4 * P, 8 * P, 8 * P)
+    assert term(half, "gradients_accumulated", "forward_end") is None
+    brain = job(train__framework="deepspeed", train__precision="bf16", parallel__world=2, zero__stage=0, zero__config="ds.json")
+    assert size(brain, "gradients_accumulated", "forward_end") == 4 * P
+    assert term(brain, "step_flat") is None
+
+
 def test_recipes_ask_for_fused_adamw_unless_the_configuration_says_otherwise() -> None:
     """torchtune's recipes are fused from 0.4 on; a configuration that names AdamW alone is not."""
     said = job(train__framework="torchtune", train__optimizer="adamw")

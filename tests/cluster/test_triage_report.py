@@ -58,6 +58,29 @@ def test_markdown(found: Summary, lang: Lang, snapshot: SnapshotAssertion) -> No
     assert report.markdown(found, lang) == snapshot
 
 
+def test_it_is_said_from_which_release_on_an_added_key_is_there(tmp_path: Path) -> None:
+    """Of the plan of each variant, and of each job; a digest that an older version kept says nothing."""
+    store = cluster(24, failing=1.0)
+    for is_dated in (False, True):
+        for diagnosis, text in list(store.query("select diagnosis, digest from diagnoses")):
+            told = json.loads(text)
+            for edit in (told["plan"] or {"edits": []})["edits"]:
+                edit.pop("since", None)
+                edit |= {"since": {"program": "axolotl", "release": "0.12", "before": ""}} if is_dated else {}
+            store.connection.execute("update diagnoses set digest = ? where diagnosis = ?", [json.dumps(told), diagnosis])
+        found = summarize(store)
+        group = next(group for group in found.groups if group.plan and any(variant.edits for variant in group.plan.variants))
+        for lang, clause in (("en", "Axolotl 0.12 or newer"), ("zh", "需 Axolotl 0.12 及以上")):
+            pages = report.write_html(store, found, tmp_path / "report.html", lang, redact=False)
+            written = [page.read_text(encoding="utf-8") for page in pages]
+            texts = [
+                re.sub(r"\s+", " ", report.text(found, lang, View(top=30))),
+                report.markdown(found, lang),
+                group_message(group, "slack", lang).text,
+            ]
+            assert [clause in text for text in (*texts, *written[:2])] == [is_dated] * 5
+
+
 @for_each("by", BY)
 def test_every_way_of_grouping_can_be_told(held: Held, by: str) -> None:
     """No placeholder is left unfilled, no line is too wide, whatever failures are grouped by."""

@@ -88,6 +88,20 @@ def test_the_release_is_the_tables_own_where_it_has_one(framework: str, entry: s
     assert since(framework, entry, key) == wanted
 
 
+def test_a_key_that_another_needs_says_it_too() -> None:
+    assert since("prime_rl", "", "model.optim_cpu_offload") == Since("prime_rl", "0.4")
+
+
+def test_of_a_release_between_two_recorded_ones_nobody_knows() -> None:
+    """RLOOConfig of TRL 0.17 lacks it, that of 0.24 has it: of 0.19 both are said."""
+    said = since("trl", "RLOOConfig", "beta", Version("0.19.0"))
+    assert said == Since("trl", "0.24", after="0.17")
+    assert key_releases.text(said).en == "new after TRL 0.17, there by 0.24 at the latest"
+    assert key_releases.text(said).zh == "TRL 0.17 之后新增，最迟 0.24 已有"
+    for known in (Version("0.24.0"), Version("1.0")):
+        assert since("trl", "RLOOConfig", "beta", known) is None
+
+
 def test_a_programs_own_words_say_it_behind_the_key() -> None:
     words = same("Add --blocks_to_swap N: so many blocks stay on the host.")
     said = key_releases.in_words(words, "kohya", (), FactBook())

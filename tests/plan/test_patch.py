@@ -109,6 +109,7 @@ FILES = {
     "      train:\n        batch_size: 2 # mine\n        dtype: bf16\n      model:\n        name_or_path: a/b\n",
     "onetrainer.json": '{"training_method": "LORA", "base_model_name": "a/b",\n "batch_size": 2, "lora_rank": 8}',
     "prime_rl.toml": "# mine\nbatch_size = 64\nmicro_batch_size = 2 # kept\nrollouts_per_example = 8\nseq_len = 4096\n",
+    "prime_rl-rl.toml": 'seq_len = 4096\n\n[trainer.optim]\ntype = "adamw" # kept\n\n[orchestrator]\nbatch_size = 64\n',
     "prime_rl-train.toml": '[model]\nname = "a/b" # kept\n\n[model.lora]\nrank = 8\n\n[optim]\nlr = 1e-5\n',
     "trlx.yml": "train:\n  seq_length: 512 # kept\n  batch_size: 8\nmethod:\n  num_rollouts: 64\n  chunk_size: 32\n",
     "trlx.py": "from trlx.data.configs import TRLConfig, TrainConfig\nconfig = TRLConfig(\n"

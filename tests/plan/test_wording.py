@@ -120,7 +120,7 @@ def test_a_remedy_without_an_edit_says_which_key_it_is() -> None:
     assert not known.edits and known.command is not None
     assert "in Lightning" in known.command.en and "Lightning 的" in known.command.zh
     frame = 'File "/opt/site-packages/transformers/trainer.py", line 2237, in training_step\n'
-    seen = next(each for each in explain(f"{frame}{MESSAGE}").outcome.remedies if "halve the batch" in each.title.en)
+    seen = next(each for each in explain(f"{frame}{MESSAGE}").outcome.remedies if "Halve the batch" in each.title.en)
     assert seen.command is not None
     assert "for instance per_device_train_batch_size" in seen.command.en and "例如" in seen.command.zh
     full = "CUDA out of memory. Tried to allocate 560.00 MiB. GPU 0 has a total capacity of 47.41 GiB of which 370.38 MiB is free.\n"

@@ -142,5 +142,9 @@ def test_one_tensor_larger_than_the_card() -> None:
     assert "larger than the whole card (79.25 GiB)" in named
     assert "larger than any card" in explain("RuntimeError: CUDA out of memory. Tried to allocate 900.00 GiB\n").verdict.headline.en
     assert "larger than" not in explain("RuntimeError: CUDA out of memory. Tried to allocate 40.00 GiB\n").verdict.headline.en
+    program = explain(
+        "RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 8.38G of 8.00G hbm. Exceeded hbm capacity by 385.25M.\n"
+    ).verdict.headline
+    assert "one tensor" not in program.en and "needs 8.38G, and the device has 8.00G" in program.en and "单个张量" not in program.zh
     nonsense = explain("RuntimeError: CUDA out of memory. Tried to allocate 538976288.13 GiB\n").verdict.headline.en
     assert "overflowed" in nonsense and "one tensor" not in nonsense

@@ -53,8 +53,8 @@ def test_the_release_that_mends_it_is_named(case: str, lang: Lang, said: str) ->
 
 def test_where_nobody_knows_whether_it_trains_the_first_step_holds_for_both() -> None:
     diagnosis = explain(BARE)
-    assert "1. Take a smaller batch (fewer rows, images or requests at a time): same results" in one_line(render(diagnosis, "en", View()))
-    assert "减小批大小（每次处理更少的样本、图像或请求）：" in render(diagnosis, "zh", View())
+    assert "1. Halve the batch if it is above 1; else make every sample smaller" in one_line(render(diagnosis, "en", View()))
+    assert "1. 批大小大于 1 时先减半；否则缩小每个样本" in render(diagnosis, "zh", View())
 
 
 @for_each("lang", ["en", "zh"])

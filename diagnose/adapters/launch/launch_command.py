@@ -122,6 +122,8 @@ def command_launches(command: Command, text: str, depth: int = 0) -> list[Launch
     if size:
         program = f"{joined_text(words[:size])} {program}"
     flags, files = parse_flags(arguments, text)
+    if flags and all(flag.name in rule_files.table("programs")["asking"] and flag.value is None for flag in flags):
+        return []  # it prints that and ends
     variables = [word for i, word in enumerate(options) if is_variable(word) and not (i and options[i - 1].text.startswith("-"))]
     launcher_flags = (*parse_flags([word for word in options if word not in variables], text)[0], *map(variable_flag, variables))
     launcher = "ray" if unwrapped.ray else launcher

@@ -14,6 +14,7 @@ from diagnose.adapters.python.script_calls import (
     callee_name,
     deferred_call,
     generation_call,
+    late_zero_grad,
     loads_model,
     nodes_of,
     parse_script,
@@ -69,7 +70,7 @@ class Reader(LeafCollector):
                 trainer_call = trainer_call or call
             elif move_call is None and models.is_moved(call):
                 move_call = call
-        self._read_own_code(calls)
+        self._read_own_code(tree, calls)
         self._read_attribute_changes(args_classes)
         for leaf, effective in environ_writes(tree, self._environ_leaf):
             (self.script.env if effective else self.script.too_late).append(leaf)
@@ -184,8 +185,9 @@ class Reader(LeafCollector):
         if callee_name(call.func) == "pipeline":
             self._add_keywords(call, "pipeline.")
 
-    def _read_own_code(self, calls: Sequence[ast.Call]) -> None:
-        """The script's own truncation length, unknown where its calls differ, its own loss, and parameters that it freezes."""
+    def _read_own_code(self, tree: ast.Module, calls: Sequence[ast.Call]) -> None:
+        """The script's own truncation length, unknown where its calls differ, its own loss, parameters that it freezes, and gradients that
+        it frees after the forward pass."""
         limits = [
             limit for call in calls if (limit := truncation_limit(call)) and not ast.unparse(limit.value).endswith(".model_max_length")
         ]
@@ -200,6 +202,8 @@ class Reader(LeafCollector):
             self._add_value("requires_grad", frozen, None)
         for frozen in [call for call in calls if callee_name(call.func) == "requires_grad_"][:1]:
             self._add_call(frozen, "requires_grad")
+        if any(callee_name(call.func) == "zero_grad" for call in calls) and (late := late_zero_grad(nodes_of(tree))) is not None:
+            self._add_call(late, "zero_grad")
 
     def _read_trainer_model(self, call: ast.Call) -> None:
         """A trainer given a model's name loads it itself."""

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 
 from diagnose.adapters.formats.config_value import MAX_SCRIPT, Unreadable
 from diagnose.phrases import phrase
@@ -134,6 +135,26 @@ def parse_script(text: str) -> ast.Module:
 def callee_name(func: ast.expr) -> str:
     """The last name of the callee: `trl.SFTConfig` is SFTConfig."""
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def late_zero_grad(nodes: Sequence[ast.AST]) -> ast.Call | None:
+    """A zero_grad that stands right before the backward pass of a loss that is there already, so that the gradients of the step before
+    last through the forward pass."""
+    for node in nodes:
+        block = getattr(node, "body", None)
+        for here, after in pairwise(block) if isinstance(block, list) else ():
+            freed, back = _called(here), _called(after)
+            if freed is not None and back is not None and callee_name(freed.func) == "zero_grad" and callee_name(back.func) == "backward":
+                loss = back.args[0] if back.args else back.func.value if isinstance(back.func, ast.Attribute) else back
+                calls = [callee_name(call.func) for call in ast.walk(loss) if isinstance(call, ast.Call)]
+                if set(calls) <= {"scale"}:
+                    return freed
+    return None
+
+
+def _called(statement: ast.AST) -> ast.Call | None:
+    """The call that a statement is."""
+    return statement.value if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
 
 
 def deferred_call(call: ast.Call) -> ast.Call:

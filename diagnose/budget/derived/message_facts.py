@@ -14,6 +14,9 @@ from diagnose.units import Size, Version, not_negative
 #: What torch asks the driver for where less than half of it is wanted: a card with less than that is full.
 SEGMENT = 20 << 20
 
+#: The driver rounds up and keeps some back, but hardly more than this: with more to spare another reason refused the request.
+KEPT_BACK = 128 << 20
+
 #: How many tokens a prefill may have, as the log or the settings say, in the order in which they are tried.
 PREFILLS = ("rollout.prefill_tokens", "rollout.prompt_len", "log.requested_tokens", "log.long_sample", "rollout.max_model_len")
 
@@ -37,8 +40,9 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     room = _free_under_cap(book)
     if family:
         within = [size for size in (free, room) if size is not None]
-        refused = requested is not None and free is not None and all(max(requested.high, SEGMENT) <= size.low for size in within)
-        message_facts.append(derived_fact("log.refused", refused, "requested (at least 20 MiB) <= free, and within the cap of the process"))
+        refused = requested is not None and free is not None and all(max(requested.high, SEGMENT) + KEPT_BACK < size.low for size in within)
+        source = "requested (at least 20 MiB) and 128 MiB < free, and within the cap of the process"
+        message_facts.append(derived_fact("log.refused", refused, source))
         if "log.request_overflow" not in book:
             message_facts.append(derived_fact("log.request_overflow", False, "a size that a card or machine may have"))
     message_facts.append(derived_fact("log.cards_of_request", _cards_of_request(book), "requested / capacity"))

@@ -49,7 +49,7 @@ def _precision(book: FactBook, role: Role, shards: Sharding, framework: str) -> 
         weight = Span(2, 2, 4) if word is None else compute
         accumulated = ACCUMULATION.get(book.word("zero.grad_accum_dtype") or "")
         buffer = traits_of(framework).main_weights and shards.scheme != "zero3"
-        gradient: Number = accumulated or (4 if buffer else 6 if shards.scheme == "zero0" else weight)
+        gradient: Number = accumulated or (4 if buffer else 6 if shards.scheme == "zero0" and word != "fp16" else weight)
         return Precision(weight, gradient, weight, 4, True, False, unknown)
     if word == "pure_bf16" or (word == "fp32" and _is_as_loaded(book)):
         return Precision(2, 2, 2, 2, False, False, unknown)

@@ -123,7 +123,7 @@ def _adapters(book: FactBook, model: Model | None, params: int | None, printed: 
         count = adapter_params(model, rank or DEFAULT_RANK, targets, kind, apart=apart, block=block)
         count += saved
     if count is None and (network := rule_files.table("denoiser_layers").get(book.word("model.denoiser") or "")):
-        count = (rank or DEFAULT_RANK) * network["adapter"]
+        count = (rank or DEFAULT_RANK) * network["linears" if targets == "all-linear" else "adapter"]
     unknown = () if rank is not None or small or block or rankless else ("lora.rank",)
     remade = remade_params(model, rank or DEFAULT_RANK, targets, kind, block) if model is not None else 0
     drops, after = (book.ratio("lora.dropout") or 0) > 0, traits_of(book.word("train.framework")).drops_adapter_outputs

@@ -15,13 +15,14 @@ def moments(job: Setup) -> list[Moment]:
     resident = [*other_passes.resident(job, moments=True), *denoiser.beside(job)]
     live = [*resident, *comm_buffers.gathered_params(job)]
     stored, part = denoiser.stored(job), [*denoiser.recomputed(job), *comm_buffers.backward_bucket(job)]
+    cached = [] if job.checkpointing == "disabled" else denoiser.autocast_copies(job)
     has_gradients = any(term.group == "gradients" and term.size.bytes for term in live)
     grown = [] if has_gradients else training_states.gradients(job, resident=False)
     step = [term for term in resident if term.group != "gradients"]
     return [
         Moment("load", (*other_passes.loading(job), *denoiser.beside(job))),
         Moment("init", (*other_passes.resident(job, moments=False), *denoiser.beside(job))),
-        Moment("forward_end", (*live, *stored)),
+        Moment("forward_end", (*live, *stored, *cached)),
         Moment("layer_backward", tuple(max([*live, *stored, *part], [*live, *grown, *part], key=_bytes))),
         Moment("optimizer_step", (*step, *training_states.gradients(job, resident=False), *training_states.step_transient(job))),
     ]

@@ -34,28 +34,29 @@ def training_moments(job: Setup) -> list[Moment]:
     vision_terms = [*vision_tower.pixels(job), *vision_tower.tower_activations(job), *in_process_roles.joint_activations(job)]
     stem = activations.stem(job)
     saved = [*compiled_layers(job, activations.stored_activations), *stem]
-    forward = [*live, *vision_terms, *saved]
+    one = [*live, *vision_terms, *saved]
+
+    def waiting(stage: Setup) -> list[Term]:
+        return one if stage is job else [*live, *vision_terms, *compiled_layers(stage, activations.stored_activations), *stem]
+
+    forward = waiting(with_micro_batches_in_flight(job, last=True))
     moving, head_input = comm_buffers.exchanged_tokens(job), comm_buffers.gathered_sequence(job)
-    first_stage = with_micro_batches_in_flight(job)
-    waiting = (
-        forward if first_stage is job else [*live, *vision_terms, *compiled_layers(first_stage, activations.stored_activations), *stem]
-    )
     tower = [*live, *vision_terms, *vision_tower.tower_transient(job)]
     copies = activations.autocast_cache(job)
-    before = adapter_inputs.of_last_micro_batch(job)
-    returns = [*forward, *copies, *moving, *dora.norm_transient(job)]
+    before, stale = adapter_inputs.of_last_micro_batch(job), training_states.stale_gradients(job)
+    returns = [*forward, *stale, *copies, *moving, *dora.norm_transient(job)]
     if before:
         returns += [*before, *activations.dequantized_head(job)]
     step = [
         Moment("load", (*other_passes.loading(job),)),
         Moment("init", tuple(other_passes.resident(job, moments=False))),
-        Moment("forward_end", tuple(max(returns, tower, key=_bytes))),  # the tower works before the decoder keeps anything
-        Moment("loss_call", (*forward, *copies, *head_input, *activations.dequantized_head(job), *logits.during_loss_call(job))),
+        Moment("forward_end", tuple(max(returns, [*tower, *stale], key=_bytes))),  # the tower works before the decoder keeps anything
+        Moment("loss_call", (*forward, *stale, *copies, *head_input, *activations.dequantized_head(job), *logits.during_loss_call(job))),
         Moment(
             "loss_backward",
             (*forward, *head_input, *activations.dequantized_head(job), *logits.at_backward_start(job), *comm_buffers.backward_bucket(job)),
         ),
-        Moment("layer_backward", tuple(layer_backward(job, live, waiting))),
+        Moment("layer_backward", tuple(layer_backward(job, live, waiting(with_micro_batches_in_flight(job))))),
         Moment("optimizer_step", tuple(optimizer_step(job, resident))),
     ]
     compares = job.reference in ("copy", "adapter", "offload") or job.loss.always
@@ -265,12 +266,13 @@ def _without_states(job: Setup, terms: list[Term]) -> list[Term]:
 CHUNKS = 2
 
 
-def with_micro_batches_in_flight(job: Setup) -> Setup:
-    """The job with L counted for all micro batches that the first pipeline stage holds. The last stage, which computes the loss, holds one.
+def with_micro_batches_in_flight(job: Setup, *, last: bool = False) -> Setup:
+    """The job with L counted for all micro batches that the first pipeline stage holds, or the `last`, which computes the loss.
 
-    1F1B: a micro batch per stage. GPipe: every micro batch of the step. Interleaved, v chunks per rank: (pp - 1)/v more than 1F1B (arXiv
-    2104.04473, 2205.05198). Zero-bubble schedules keep those of 1F1B up to twice, as their backward of weights waits (arXiv 2401.10241). No
-    schedule holds more micro batches than a step has.
+    1F1B: a micro batch per stage, the last one. GPipe: every micro batch of the step. Interleaved, v chunks per rank: (pp - 1)/v more than
+    1F1B on the first (arXiv 2104.04473, 2205.05198), pp less so much on the last (Megatron core/pipeline_parallel/schedules.py
+    get_pp_rank_microbatches). Zero-bubble schedules keep those of 1F1B up to twice, as their backward of weights waits (arXiv 2401.10241).
+    No schedule holds more micro batches than a step has.
     """
     stages, layers = job.sharding.pipeline, job.values.get("L")
     if stages < 2 or not isinstance(layers, int) or not job.traits.pipelined:
@@ -278,21 +280,22 @@ def with_micro_batches_in_flight(job: Setup) -> Setup:
     micro_batches = job.book.count("train.gradient_accumulation") or job.book.count("train.global_batch")
     micro = accumulation_steps(job) if micro_batches else None
     dense = job.values.get("L_d")
-    letters: dict[str, Number] = {"L": _layers_in_flight(job, layers, stages, micro)}
+    letters: dict[str, Number] = {"L": _layers_in_flight(job, layers, stages, micro, last)}
     if isinstance(dense, int):
-        letters["L_d"] = _layers_in_flight(job, dense, stages, micro)
+        letters["L_d"] = _layers_in_flight(job, dense, stages, micro, last)
     return replace(job, values={**job.values, **letters})
 
 
-def _layers_in_flight(job: Setup, layers: int, stages: int, micro: int | None) -> Number:
+def _layers_in_flight(job: Setup, layers: int, stages: int, micro: int | None, last: bool) -> Number:
     """Layers of this rank times the micro batches that it holds."""
     schedule, chunks = job.book.word("parallel.schedule"), model_chunks(job, layers)
     every = layers * micro if micro else None
     if schedule == "gpipe":
         return every or layers * stages
-    plain = layers * stages
+    plain = layers if last else layers * stages
     if schedule == "interleaved" or (schedule in (None, "1f1b") and chunks > 1):
-        plain += -(-layers * (stages - 1) // max(chunks, CHUNKS if chunks < 2 else 1))
+        more = -(-layers * (stages - 1) // max(chunks, CHUNKS if chunks < 2 else 1))
+        plain = layers * stages - more if last else plain + more
     bounded = min(plain, every) if every else plain
     if schedule != "zero_bubble":
         return bounded

@@ -6,6 +6,7 @@ from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.layer_mode import Mode, build_mode, may_be_padded
+from diagnose.release_spans import releases
 from diagnose.units import Version
 
 MATH = "ATen native/transformers/attention.cpp _scaled_dot_product_attention_math; transformers integrations/sdpa_attention.py"
@@ -19,14 +20,33 @@ WIDEST_HEAD = 256
 
 def score_width(job: Setup, how: Mode) -> int:
     """Bytes per element of the scores that eager attention keeps: 6 for an fp32 softmax and its 16-bit copy, 4 all in fp32. Capped scores
-    keep their tanh; GPT-2's softmax runs in the precision of the values (fp32 under autocast), and a dropout keeps its mask and output."""
+    keep their tanh, clamped ones are kept themselves. GPT-2's softmax runs in the precision of the values (fp32 under autocast), as that of
+    one fused kernel does; a dropout keeps its mask and output."""
     model = job.model
-    if model and model.native_softmax:
+    if model and (model.native_softmax or _has_fused_softmax(job)):
         softmax = 4 if how.own else how.attended
         copy = how.attended if how.own or model.attention_dropout else 0
         return softmax + copy + (1 if model.attention_dropout else 0)
     softmax = 4 if how.attended == 4 else 6
-    return softmax + (how.attended if model and model.softcap else 0)
+    return softmax + (how.attended if model and (model.softcap or _clamps_scores(job, model.family)) else 0)
+
+
+def _clamps_scores(job: Setup, family: str) -> bool:
+    """Whether the masked scores went into a torch.max before the softmax, which keeps them (rules/ledger.yaml, clamped_scores)."""
+    span = table()["clamped_scores"].get(family)
+    return span is not None and releases(span).holds(job.book.version("version.transformers")) is True
+
+
+def _has_fused_softmax(job: Setup) -> bool:
+    """Whether one kernel scales the scores, masks them and takes their softmax in the precision of the values."""
+    longest, length = job.traits.fused_softmax, job.values.get("s")
+    return longest is not None and isinstance(length, int) and length <= longest
+
+
+def score_count(job: Setup) -> str:
+    """Scores of one layer on one card as a formula. `a` of latent attention is all heads; each tensor parallel rank computes its own."""
+    parted = job.sharding.sequence and job.model is not None and job.model.latent
+    return f"B*a*s*s/{job.sharding.tensor}" if parted else "B*a*s*s"
 
 
 def layer_scores(job: Setup, how: Mode, width: int) -> str:
@@ -34,7 +54,7 @@ def layer_scores(job: Setup, how: Mode, width: int) -> str:
     indices at which queries and keys look up their distance, and the products for every distance (transformers modeling_deberta_v2.py
     disentangled_attention_bias)."""
     if job.model is None or not job.model.disentangled:
-        return f"{width}*B*a*s*s"
+        return f"{width}*{score_count(job)}"
     return f"(({width}*a + 1)*B*s*s + 16*s*s + {2 * how.attended}*a*r_d*T)"
 
 

@@ -152,11 +152,13 @@ def whole_gradients(job: Setup) -> list[Term]:
         return []
     if job.traits.gathered_in_pipeline and job.sharding.pipeline > 1 and job.sharding.scheme.startswith("fsdp") and job.knows("P"):
         source = "torch/distributed/pipelining/stage.py backward_maybe_with_nosync; _fsdp_param.py accumulate_unsharded_grad_if_needed"
-        return [job.term("gradients_whole", "gradients", f"{_reduction_width(job)[1]}*P", source=source)]
+        held = "Pt" if job.trainable.lora else "P"
+        return [job.term("gradients_whole", "gradients", f"{_reduction_width(job)[1]}*{held}", source=source)]
     waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []
-    flat = "P" if not job.trainable.lora or job.traits.unsynced_with_frozen else "Pt"
+    with_frozen = job.traits.unsynced_with_frozen and not is_quantised(job.book)  # 4 bits lie in no flat parameter that has gradients
+    flat = "P" if not job.trainable.lora or with_frozen else "Pt"
     width = "2" if flat == "P" else "4"
     reduced = _reduced_each_time(job, table()["sync_each_batch_ignored"])
     if not reduced and job.traits.synced_fsdp2 and job.book.count("fsdp.version") == 2:

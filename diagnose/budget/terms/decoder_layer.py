@@ -8,7 +8,7 @@ from __future__ import annotations
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.trainable_params import trains_norms
 from diagnose.budget.terms import adapter_inputs, dora
-from diagnose.budget.terms.attention_scores import additive_masks, broadcasts_keys, layer_scores, score_width
+from diagnose.budget.terms.attention_scores import additive_masks, broadcasts_keys, layer_scores, score_count, score_width
 from diagnose.budget.terms.expert_activations import backward_transient, experts
 from diagnose.budget.terms.layer_mode import Mode, build_mode, is_upcast, keeps_product, may_be_padded, runs_autocast
 from diagnose.budget.terms.uneven_layers import embedding_gate
@@ -46,7 +46,12 @@ def layer(job: Setup) -> Layer:
     eager = job.attention == "eager"
     scores = layer_scores(job, how, score_width(job, how)) if eager else additive_masks(job)
     return Layer(
-        _sum(dense), _sum(sparse), scores, _transient(job, how), f"{4 * how.attended}*B*a*s*s" if eager else "", _sum([*around, *beside])
+        _sum(dense),
+        _sum(sparse),
+        scores,
+        _transient(job, how),
+        f"{4 * how.attended}*{score_count(job)}" if eager else "",
+        _sum([*around, *beside]),
     )
 
 

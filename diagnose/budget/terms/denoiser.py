@@ -33,28 +33,38 @@ def is_complete(job: Setup) -> bool:
 
 
 def stored(job: Setup) -> list[Term]:
-    """All layers, or what stays of checkpointed ones, times the positions of the latents of a micro batch. Twice that in fp32."""
+    """All layers, or what stays of checkpointed ones, times the positions of the latents of a micro batch and their prompts. Twice that in
+    fp32."""
     whole, kept, _ = _bytes(job)
     if not job.knows("B", "n_l"):
         return []
     if job.checkpointing == "disabled":
-        return [job.term("denoiser_layers", "activations", f"{whole}*B*n_l", source=SOURCE), *_copies(job)]
-    return [job.term("denoiser_checkpoints", "activations", f"{kept}*B*n_l", source=SOURCE)]
+        return [job.term("denoiser_layers", "activations", f"{whole}*{_positions(job)}", source=SOURCE), *autocast_copies(job)]
+    return [job.term("denoiser_checkpoints", "activations", f"{kept}*{_positions(job)}", source=SOURCE)]
+
+
+def _positions(job: Setup) -> str:
+    """Positions of a micro batch as a formula; a prompt that passes through the same layers takes as many whatever the image."""
+    prompt = (layers(job.book.word("model.denoiser")) or {}).get("prompt")
+    return f"B*(n_l + {prompt})" if prompt else "B*n_l"
 
 
 def recomputed(job: Setup) -> list[Term]:
     """The largest part that is computed again in backward, with its gradients as much again at most."""
     if job.checkpointing == "disabled" or not job.knows("B", "n_l"):
         return []
-    part = f"{_bytes(job)[2]}*B*n_l"
+    part = f"{_bytes(job)[2]}*{_positions(job)}"
     return [job.term("denoiser_part", "activations", part, high=f"2*{part}", source=SOURCE)]
 
 
 def beside(job: Setup) -> list[Term]:
-    """Text encoders and VAE in 16 bits, where what they make of the data set is not cached before training. Large text encoders leave the
-    card when the prompt is read, unless every image has its own."""
+    """Text encoders and VAE in 16 bits, where what they make of the data set is not cached before training. Where nobody says, large text
+    encoders leave the card when the prompt is read, unless every image has its own."""
+    cached = job.book.switch("train.cached_prompts")
+    if cached:
+        return []
     name = job.book.word("model.denoiser") or ""
-    whole, middle = f"2*{catalogue.network(name).beside}", 0 if (layers(name) or {})["leaves"] else 1
+    whole, middle = f"2*{catalogue.network(name).beside}", 0 if cached is None and (layers(name) or {})["leaves"] else 1
     return [
         job.term("denoiser_beside", "extra_models", f"{middle}*{whole}", low="0", high=whole, source="model_index.json of the pipeline")
     ]
@@ -67,8 +77,9 @@ def _bytes(job: Setup) -> tuple[int, int, int]:
     return wide * whole, wide * kept, wide * part
 
 
-def _copies(job: Setup) -> list[Term]:
-    """Autocast's 16-bit copies of fp32 weights, which every linear and convolution keeps: 2*P bytes."""
+def autocast_copies(job: Setup) -> list[Term]:
+    """Autocast's 16-bit copies of fp32 weights: 2*P bytes. Its cache keeps them to the end of forward, and what is not computed again
+    to its backward."""
     if job.trainable.lora or not has_fp32_residual(job) or not job.knows("P"):
         return []
     return [job.term("autocast_copies", "weights", "2*P", source="torch autocast: aten/src/ATen/autocast_mode.cpp cached_cast")]

@@ -18,6 +18,7 @@ PAGED_FROM = 100_000
 FOREACH = "torch/optim/adam.py _multi_tensor_adam"
 FACTORED = "transformers optimization.py Adafactor.step: gradient and parameter in fp32, two temporaries"
 SHARES = "Megatron core/optimizer/distrib_optimizer.py: shard_main_param.grad"
+CAST = "DeepSpeed runtime/fp16/fused_optimizer.py step: fp32 casts of all gradients, and what they are flattened into"
 NORM = "DeepSpeed get_grad_norm_direct: one gradient in double precision"
 
 
@@ -42,8 +43,16 @@ def is_offloaded(job: Setup) -> bool:
     return job.sharding.offload_optimizer or job.book.word("train.optimizer_offload") in ("cpu", "nvme")
 
 
+def _is_half_without_zero(job: Setup) -> bool:
+    """Whether DeepSpeed's FP16_Optimizer runs: fp16 without ZeRO."""
+    return job.sharding.scheme == "zero0" and job.book.word("train.precision") == "fp16" and not job.traits.main_weights
+
+
 def states_exist_from_start(job: Setup) -> bool:
-    """Whether the moments exist before the first step: DeepSpeed before 0.13.2 takes a step when its engine is made."""
+    """Whether the moments exist before the first step: DeepSpeed before 0.13.2 takes a step when its engine is made, as its
+    fp16 optimizer without ZeRO does in every release."""
+    if _is_half_without_zero(job):
+        return True
     release = job.book.version("version.deepspeed")
     late = releases(f">={table()['moments_at_first_step']}")
     return job.sharding.scheme in ("zero1", "zero2", "zero3") and late.holds(release) is False
@@ -172,6 +181,8 @@ def step_transient(job: Setup) -> list[Term]:
     if scheme in ("zero1", "zero2", "zero3"):
         return _zero_transient(job) if job.knows("N") else []
     used, name = optimizer(optimizer_name(job)), optimizer_name(job)
+    if _is_half_without_zero(job):
+        return [job.term("step_flat", "optimizer_states", "8*Pt", source=CAST)]
     if scheme == "zero0" or used is None:
         return []
     if job.trainable.lora:

@@ -30,6 +30,7 @@ __all__ = [
     "master_copies",
     "optimizer_states",
     "shardable",
+    "stale_gradients",
     "states_exist_from_start",
     "step_transient",
     "trained_weights",
@@ -78,6 +79,13 @@ def gradients(job: Setup, *, resident: bool) -> list[Term]:
     return [job.term("gradients", "gradients", whole, source="parameter.grad")]
 
 
+def stale_gradients(job: Setup) -> list[Term]:
+    """Gradients of the step before, which last through the forward pass where zero_grad stands after it (train.late_zero_grad)."""
+    if not job.book.switch("train.late_zero_grad") or gradients(job, resident=True) or steps_in_backward(job):
+        return []
+    return [each._replace(key="gradients_stale") for each in gradients(job, resident=False)]
+
+
 def embedding_gradient(job: Setup, *, persists: bool) -> list[Term]:
     """The embedding's gradient, g*V*h bytes, which backward makes last. It comes beside all others where it is added to one that is there
     (of a tied head, or with `persists` of earlier micro batches), or is whole while the others are sharded (ZeRO-2 and 3)."""
@@ -109,7 +117,7 @@ def _gradient(job: Setup) -> str:
     if job.trainable.lora and not job.sharding.zero:
         return trained_weights(job)
     if job.trainable.lora and not job.traits.main_weights:
-        return "4*Pt" if job.sharding.scheme == "zero0" else "2*Pt"
+        return "4*Pt" if job.precision.gradient == 6 else "2*Pt"
     return f"{letter(job.precision.gradient, 'g')}*Pt"
 
 
@@ -148,5 +156,7 @@ def master_copies(job: Setup) -> list[Term]:
     if not width:
         return [job.term("master_offloaded", "optimizer_states", "0", source=ZERO)]
     if job.sharding.scheme == "zero0":
-        return [job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py")]
+        return [
+            job.term("master", "optimizer_states", f"{width:g}*Pt", source="DeepSpeed runtime/bf16_optimizer.py, fp16/fused_optimizer.py")
+        ]
     return [job.term("master_partition", "optimizer_states", f"{width:g}*Pt/N", source=ZERO)] if job.knows("N") else []

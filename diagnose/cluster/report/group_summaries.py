@@ -29,8 +29,8 @@ from diagnose.cluster.report.summary_types import (
     build_or_report,
 )
 from diagnose.cluster.store import group_fingerprint
+from diagnose.cluster.store.digests import edit_of
 from diagnose.phrases import Text, phrase
-from diagnose.plan.remedies.remedy import Edit
 
 #: So many users, projects, frameworks and variants are listed per group.
 NAMES, VARIANTS = 5, 8
@@ -63,11 +63,10 @@ EACH_VARIANT = """with each_job as (
   from each_job
 ), variants as (
   select key, framework, keys, olds, env, count(*) as jobs, max(alike) as alike, sum(fitting) as fitting,
-    arg_min(steps, place) as steps, arg_min(news, place) as news, arg_min(targets, place) as targets,
-    arg_min(renamed, place) as renamed, arg_min(diagnosis, place) as diagnosis
+    arg_min(steps, place) as steps, arg_min(diagnosis, place) as diagnosis
   from ranked group by 1, 2, 3, 4, 5
 )
-select key, framework, jobs, alike, fitting, steps, keys, olds, news, targets, renamed, env, diagnosis,
+select key, framework, jobs, alike, fitting, steps, env, diagnosis,
   sum(jobs) over (partition by key) as all_jobs
 from variants
 qualify row_number() over (partition by key order by jobs desc, framework, olds, keys, env) <= $2
@@ -210,21 +209,21 @@ def _plans(store: Store, keys: list[str], examples: dict[str, Example]) -> dict[
 def _plan(store: Store, rows: list[tuple[Any, ...]], fits: tuple[Named, ...]) -> Plan:
     """One group's plan, from its rows of EACH_VARIANT."""
     variants: list[tuple[Variant, str]] = []
-    for framework, jobs, alike, fitting, steps, names, olds, news, targets, renamed, env, diagnosis, _ in rows:
-        edits = zip(*map(_parse_list, (targets, names, olds, news, renamed)), strict=True)
+    told = digests(store, [row[-2] for row in rows])
+    for framework, jobs, alike, fitting, steps, env, diagnosis, _ in rows:
         variant = Variant(
             framework,
             jobs,
             alike,
             int(fitting or 0),
             tuple(_parse_list(steps)),
-            tuple(Edit(*fields) for fields in edits),
+            tuple(map(edit_of, json.loads(told[diagnosis])["plan"]["edits"])),
             tuple(_parse_list(env)),
         )
         variants.append((variant, diagnosis))
     usual_steps, diagnosis = _usual_steps(variants)
     hidden = int(rows[0][-1]) - sum(variant.jobs for variant, _ in variants)
-    steps = _steps(usual_steps, digests(store, [diagnosis])[diagnosis])
+    steps = _steps(usual_steps, told[diagnosis])
     return Plan(steps, tuple(variant for variant, _ in variants), hidden, fits)
 
 

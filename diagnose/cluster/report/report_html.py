@@ -58,7 +58,7 @@ def variables(variant: Variant) -> list[tuple[str, str]]:
 CALLED = page_templates.by_name(
     report_words.variant_note, report_words.count, report_words.date, report_words.estimated, report_words.fits_short,
     report_words.fitting, report_words.framework, report_words.minute, report_words.number, report_words.percent,
-    report_words.certainty_text, report_words.where, report_charts.colour, enough, changes, variables, left_out,
+    report_words.certainty_text, report_words.releases, report_words.where, report_charts.colour, enough, changes, variables, left_out,
 )  # fmt: skip
 
 

@@ -106,6 +106,7 @@ class _Diagnosis:
             return None
         peak = [word("peak_after", self.lang, size=show(plan["peak"]))] if plan["peak"] and plan["fits"] in advice_text.FITTING else []
         by_id = {remedy["remedy"]: remedy for remedy in self.digest["remedies"]}
+        edits = self.edits(plan["edits"])
         return {
             "heading": say("do", self.lang)
             + words.bracketed(comma(self.lang).join([*peak, word(f"plan_{plan['fits']}", self.lang)]), self.lang),
@@ -115,13 +116,16 @@ class _Diagnosis:
                 else (words.name_of("remedy", step, self.lang), "")
                 for step in plan["steps"]
             ],
-            "diff": page_templates.diff(line[:2] + self.clean(line[2:]) for line in diff(self.edits(plan["edits"]))),
+            "diff": page_templates.diff(line[:2] + self.clean(line[2:]) for line in diff(edits)),
             "variables": [("", self.clean(line)) for line in report_words.variables(plan["env"])],
-            "note": sentence(self.text(plan["note"]), self.lang) if plan["note"] else "",
+            "notes": [
+                *map(self.clean, advice_text.release_notes(edits, self.lang)),
+                *([sentence(self.text(plan["note"]), self.lang)] if plan["note"] else []),
+            ],
         }
 
     def edits(self, edits: list[dict[str, Any]]) -> tuple[Edit, ...]:
-        return tuple(Edit(edit["target"], edit["key"], edit["from"], edit["to"], edit["renamed"]) for edit in edits)
+        return tuple(map(digests.edit_of, edits))
 
     def price(self, remedy: dict[str, Any]) -> str:
         """Saving and price."""
@@ -157,7 +161,7 @@ class _Diagnosis:
     def remedy(self, remedy: dict[str, Any]) -> dict[str, object]:
         """A remedy outside the plan: whether it fits, price, edits with its command, instruction."""
         edits = self.edits(remedy["edits"])
-        lines = [f"{self.clean(edit.target)}{colon(self.lang)}{self.clean(advice_text.edit(edit, self.lang))}" for edit in edits]
+        lines = [f"{self.clean(edit.target)}{colon(self.lang)}{self.clean(advice_text.dated_edit(edit, self.lang))}" for edit in edits]
         lines += map(self.clean, remedy["env"])
         command = remedy["command"]
         is_code = command is not None and command["en"] == command["zh"]

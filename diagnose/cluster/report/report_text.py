@@ -124,12 +124,14 @@ def _answer(group: Group, summary: Summary, lang: Lang) -> list[str]:
     for variant in group.plan.variants[:VARIANTS]:
         changes, variables = [*diff(variant.edits)], report_words.variables(variant.env)
         note = report_words.variant_note(group, variant, lang)
+        dated = report_words.releases(variant, lang)
         if changes or variables:
             head = (
                 escape(report_words.variant_title(variant, lang)) + (bracketed(escape(note), lang) if note else "") + colon(lang).rstrip()
             )
             lines += ["", head]
         lines += ["", fenced("diff", changes)] if changes else []
+        lines += ["", escape(dated)] if dated else []
         lines += ["", fenced("bash", variables)] if variables else []
     return lines
 

@@ -297,8 +297,13 @@ def variant_note(group: Group, variant: Variant, lang: Lang) -> str:
 
 def edits(variant: Variant, lang: Lang) -> list[str]:
     """A variant's edits as lines: the file, then its changes."""
-    lines = [f"{one_line(change.target)}{colon(lang)}{one_line(advice_text.edit(change, lang))}" for change in variant.edits]
+    lines = [f"{one_line(change.target)}{colon(lang)}{one_line(advice_text.dated_edit(change, lang))}" for change in variant.edits]
     return [*lines, *(f"{say('environment', lang)}{colon(lang)}{variable}" for variable in variables(variant.env))]
+
+
+def releases(variant: Variant, lang: Lang) -> str:
+    """From which release on the keys are there that a variant's diff adds; empty where nothing has to be said."""
+    return semicolon(lang).join(map(one_line, advice_text.release_notes(variant.edits, lang)))
 
 
 def variables(env: Iterable[str]) -> list[str]:

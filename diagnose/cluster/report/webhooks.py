@@ -108,6 +108,8 @@ def _change(platform: Dialect, group: Group, lang: Lang) -> list[str]:
         blocks = [platform.block(lines, platform.fence)] if lines else []
         blocks += [platform.block(variables)] if variables else []
         if blocks:
+            dated = report_words.releases(variant, lang)
+            blocks += [platform.escape(dated)] if dated else []
             parts.append("\n".join([platform.escape(report_words.variant_title(variant, lang)), *blocks]))
     return parts
 

@@ -16,7 +16,7 @@ from diagnose.diagnosis import Diagnosis, Json
 from diagnose.facts import RANK, Notice, Witness
 from diagnose.parse.model.event import Event, Frame
 from diagnose.phrases import Text
-from diagnose.plan.remedies.remedy import Edit, Plan, Remedy
+from diagnose.plan.remedies.remedy import Edit, Plan, Remedy, Since
 from diagnose.render.parts import card_bar
 from diagnose.units import Size
 
@@ -176,7 +176,20 @@ def _remedy(remedy: Remedy, planned: bool) -> Json:
 
 
 def _edit(change: Edit) -> Json:
-    return {"target": base(change.target), "key": change.key, "from": change.frm, "to": change.to, "renamed": change.renamed}
+    said: dict[str, Json] = {
+        "target": base(change.target),
+        "key": change.key,
+        "from": change.frm,
+        "to": change.to,
+        "renamed": change.renamed,
+    }
+    return {**said, "written": change.written, "since": None if change.since is None else dict(change.since._asdict())}
+
+
+def edit_of(said: dict[str, Any]) -> Edit:
+    """An edit of a digest; older ones do not hold all of it."""
+    since = said.get("since")
+    return Edit(said["target"], said["key"], said["from"], said["to"], said["renamed"], said.get("written", ""), since and Since(**since))
 
 
 def _plan(plan: Plan) -> Json:

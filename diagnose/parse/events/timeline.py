@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 NEARBY = 64  # messages among which the next of the same process is sought
 WHOLE = 64 << 10  # bytes after the start of a run that hold what it prints about itself
-REFUSALS = ("pool_growth", "segment_retry")  # of a pool that may do with less
+#: Reasons why a message is none of a failure, and why it may be one all the same where it is the last that is printed.
+LAST = {"pool_growth": "pool_refused", "segment_retry": "pool_refused", "large_alloc": "large_alloc_last"}
 STOPPED = 4 << 10  # bytes before a scheduler's word that it stopped the job within which a kill is its doing
 
 
@@ -114,7 +115,7 @@ def _doubt_last_growth(messages: Sequence[PlacedMessage], pages: Sequence[Page])
     last = messages[-1] if messages else None
     if (
         last is None
-        or last.message.reason not in REFUSALS
+        or last.message.reason not in LAST
         or any(placed.message.status == "oom" and not placed.is_heading for placed in messages)
     ):
         return
@@ -123,7 +124,7 @@ def _doubt_last_growth(messages: Sequence[PlacedMessage], pages: Sequence[Page])
     is_end = page is next(other for other in reversed(pages) if other.source == page.source)
     if is_end and not any(character.isdigit() for text in behind for character in text):  # what programs print has figures
         quoted = any(placed.is_heading for placed in messages)  # somebody says that it failed
-        last.message.status, last.message.reason, last.message.fatal = "oom" if quoted else "suspected", "pool_refused", True
+        last.message.status, last.message.reason, last.message.fatal = "oom" if quoted else "suspected", LAST[last.message.reason], True
 
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
@@ -137,10 +138,11 @@ def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessag
 
 
 def _is_only_named(placed: PlacedMessage) -> bool:
-    """Whether words that say that memory ran out have nothing with them that only a program knows: no figures, no card, and no exception
-    whose whole line they are."""
+    """Whether words that say that memory ran out have nothing with them that only a program knows: no figures, no card, no process, and no
+    exception whose whole line they are."""
     message = placed.message
-    if message.status != "oom" or message.figures or message.gpu is not None or "out of memory" not in placed.words.lower():
+    is_known = message.figures or message.gpu is not None or message.host or message.tasks or message.killed
+    if message.status != "oom" or is_known or "out of memory" not in placed.words.lower():
         return False
     return not placed.is_whole_line
 

@@ -1,5 +1,5 @@
 """Which model for pictures or clips a text names (rules/denoisers.yaml), what it says of its bits and of what leaves the card: the facts
-`drawing.*`.
+`drawing.*` and `run.video`.
 
 People name such a model in a path, a title, a setting or a sentence. Where a text names several, the one that takes least counts: what is
 said to exceed a card then does so whichever of them ran. A text that names many lists what exists.
@@ -52,6 +52,7 @@ def _facts_of(raw: bytes, origin: Origin, witness_at: Any) -> Iterator[Fact]:
         "drawing.bits": named.bits or denoisers.option_bits(text),
         "drawing.encoder_bits": denoisers.encoder_bits(text),
         "drawing.offload": _offload(text.lower()),
+        "run.video": catalogue.network(named.key).clips or None,
     }
     yield from (Fact(name, value, origin, witness) for name, value in told.items() if value is not None)
 

@@ -47,6 +47,11 @@ _RICH_SOURCE = lazy_compile(r"^\s*(?:❱|-{0,4}>)?\s*\d+\s*(?:[│|]\s*){0,40}")
 _FRAME = lazy_compile(r'\s*(?:File )?"?([^"\n]+?)"?(?:, line |:)(\d+)(?:,? in (.+))?$')
 #: A place, or the number of a line, that a notebook in the browser made a link of, as it is copied into Markdown.
 _LINKED = lazy_compile(r"\[([^\[\]\s]{1,300})\]\((?:https?|vscode-\w+|command|file)[^)\s]{0,2000}\)")
+#: A place whose words a translator changed: `Arquivo "a.py", linha 12, em f`, `文件 "a.py"，第 12 行，在 f`.
+_TRANSLATED = lazy_compile(
+    r"^(\s{0,40})[^\W\d]{2,10} ?[\"“«]([^\"“”«»\n]{1,400}\.py)[\"”»]"
+    r"[,，] ?[^\W\d]{1,8} ?(\d{1,9}) ?[^\W\d]{0,2}[,，] ?[^\W\d]{1,10} (\S.{0,200})$"
+)
 _RAY_TASK = lazy_compile(
     r"RayTaskError\([\w.]+\):\s*ray::(?P<actor>\w+)(?:\.(?P<method>\w+))?[\w.:]*\(\) \(pid=(?P<pid>\d{1,9}), ip=(?P<host>[\w.:<>-]+)"
 )
@@ -63,6 +68,9 @@ class Traceback(NamedTuple):
     host: str = ""
     head: int = 0  # the line that names actor, pid and host
     method: str = ""  # of the actor: a process that holds several models says by it whose turn it was
+
+
+_AS_PRINTED = r'\1File "\2", line \3, in \4'
 
 
 def lines_for_each(tracebacks: int) -> int:
@@ -124,7 +132,7 @@ def _parts(line: str) -> tuple[_Part, ...]:
 
 
 def _looked_at(line: str) -> tuple[_Part, ...]:
-    texts = [_GROUP.sub("", part) for part in _strip_links(line).split("\n")]
+    texts = [_TRANSLATED.sub(_AS_PRINTED, _GROUP.sub("", part)) for part in _strip_links(line).split("\n")]
     return tuple(_Part(text, _HEAD.search(text) is not None, _PLACE.match(text) is not None) for text in reversed(texts))
 
 

@@ -96,8 +96,11 @@ def _add_statement(message: Message, statement: Statement) -> None:
             message.figures["capacity"] = _printed(first_numbers(words, 1)[0], "MiB")
         case "k8s_event" if numbers:
             message.family, message.pid = statement_specs("scheduler_oom")["k8s_process"].family, numbers[-1]
+        case "evicted":  # the node was low, whatever the limit of the pod
+            message.facts |= {"log.evicted": True, "host.limited": False}
         case "evicted_use":
-            message.figures["process_in_use"] = parse_quantity(words.split()[2].rstrip(","))
+            sizes = (message.figures.get("process_in_use"), parse_quantity(words.split()[2].rstrip(",")))  # of several containers
+            message.figures["process_in_use"] = max(filter(None, sizes), key=lambda size: size.bytes, default=None)
         case "volume":
             name, limit = re.findall(r'volume "?([\w.-]+)"? exceeds the limit "?(\d[\w.]*\w|\d)', words)[0]
             if _MEMORY_VOLUME.search(name):

@@ -35,9 +35,12 @@ _BODY = lazy_compile(
     rf"{INSIDE} [\d.]{{1,12}} ?(?:bytes|[KMGT]iB)"
     r"(?: \((GPU|NPU|XPU|MLU) \d{1,4}; [\d.]{1,12} ?[KMGT]iB total|\. (GPU|NPU|XPU|MLU) \d{1,4} has a total)"
 )
-#: The class without a message: above the traceback of a notebook, in a class of Ray, at the end of a log.
+#: The class without a message: above the traceback of a notebook, in a class of Ray, at the end of a log, in a field of a report, whose
+#: label and message a translator may have changed.
 _BARE = lazy_compile(r"\s{2,}Traceback \(most recent|\):|:?\s*$")
-_ALONE = lazy_compile(r"^\s*(?:torch\.(?:cuda\.)?)?OutOf$|RayTaskError\(OutOf$")
+_ALONE = lazy_compile(
+    r"^\s*(?:torch\.(?:cuda\.)?)?OutOf$|RayTaskError\(OutOf$|^[-*•\s]{0,8}[^\W\d][^\n.:：]{1,30}[:：][*\s]{0,4}torch\.(?:cuda\.)?OutOf$"
+)
 _QUALIFIER = lazy_compile(r"(?:torch\.(?:cuda\.)?)?OutOf$")
 _DEVICE = lazy_compile(r"(?:^|\W)([A-Za-z]{2,6}|MPS backend)\s{0,8}$")  # also of a device that has no literal of its own
 _FOUND = lazy_compile(

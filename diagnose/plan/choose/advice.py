@@ -209,9 +209,8 @@ def fewer_or_smaller(offers: list[Offer], job: Job) -> list[Offer]:
     if batch is None or not samples:
         return offers
     first = ranked(samples)[0]
-    both = replace(
-        first.remedy, title=phrase("plan.fewer_or", what=first.remedy.title), command=batch.remedy.command or first.remedy.command
-    )
+    what = Text(first.remedy.title.en[:1].lower() + first.remedy.title.en[1:], first.remedy.title.zh)
+    both = replace(first.remedy, title=phrase("plan.fewer_or", what=what), command=batch.remedy.command or first.remedy.command)
     return [replace(offer, remedy=both) if offer is first else offer for offer in offers if offer is not batch]
 
 

@@ -56,7 +56,8 @@ def newer(rule: Rule, job: Job) -> Offer | None:
     if rule.remedy == vocabulary.releases()["downgrade"]:
         said = next((fact for fact in job.book.all("report.helped") if fact.value == rule.remedy), None)
         return offered(rule, job, {}, None, None, "unknown", phrase("plan.older", said=said.witness.text)) if said is not None else None
-    if library is None and not ("run.project" in job.book and cause.cause in vocabulary.having("in_code")):
+    is_program = "run.project" in job.book or cause.outcome == "fires"  # which is not named, and yet the defect is its own for sure
+    if library is None and not (is_program and cause.cause in vocabulary.having("in_code")):
         return None
     why = phrase("plan.newer", title=cause.title)
     command = same(f"pip install -U {_package(library)}") if library is not None else None  # a project may be a checkout

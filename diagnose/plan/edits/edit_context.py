@@ -17,6 +17,7 @@ from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchan
 from diagnose.plan.remedies.remedy import Edit, Since
 from diagnose.records import NamedTuple
 from diagnose.release_spans import EVERY, ReleaseSpan
+from diagnose.units import Version
 from diagnose.word_conditions import hold, word_of
 
 #: Degrees of parallelism, each over as many cards.
@@ -77,8 +78,10 @@ class EditContext(NamedTuple):
         begin = declared_keys.beginning(document.framework, key, self._use(document))
         if begin is None:
             return None
-        release = begin.release.text.removesuffix(".0") if begin.release.text.count(".") > 1 else begin.release.text
-        return Since(begin.version.partition(".")[2], release, self._older_name(document, key, begin))
+        used = self.book.version(begin.version)
+        is_between = used is not None and begin.lacking is not None and begin.lacking < used < begin.release
+        after = _short(begin.lacking) if is_between and begin.lacking is not None else ""
+        return Since(begin.version.partition(".")[2], _short(begin.release), self._older_name(document, key, begin), after)
 
     def _older_name(self, document: Document, key: Key, begin: declared_keys.Begin) -> str:
         """What the last release without the key has in its place; empty where nobody knows."""
@@ -259,3 +262,8 @@ class EditContext(NamedTuple):
         entries = (entry for sibling in siblings for entry in sibling.entries)
         text = next((entry.written for entry in entries if name_of(entry.key) == name), str(default or 1))
         return int(text) if text.isdigit() and len(text) < 8 else 0
+
+
+def _short(release: Version) -> str:
+    """A release as people name it: 0.16 for 0.16.0."""
+    return release.text.removesuffix(".0") if release.text.count(".") > 1 else release.text

@@ -12,6 +12,7 @@ from diagnose.adapters.schema.table_types import Key
 from diagnose.facts import FactBook
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits.edit_context import EditContext
+from diagnose.plan.edits.key_spelling import fits_form, is_usable
 from diagnose.plan.remedies.remedy import Edit, Since
 
 
@@ -37,10 +38,16 @@ def _unseen(framework: str) -> Document:
     return Document("", framework, "yaml", "", ())
 
 
+def _first_of(framework: str, documents: Sequence[Document]) -> Document:
+    return next((one for one in documents if one.framework == framework), _unseen(framework))
+
+
 def _first(context: EditContext, document: Document, name: str) -> Since | None:
     """The release from which on the document's framework has a key of this name: the first of the rows that may be meant."""
     table = framework_tables.table(document.framework)
-    keys = table.named(name) or [Key("", name, table.version)]
+    needs = [need for key in table.keys for need in key.needs if need.key == name]
+    keys = table.named(name) or [Key("", name, need.version or table.version, need.releases) for need in needs]
+    keys = keys or [Key("", name, table.version)]
     known = [context.covers_release(document, key) for key in keys]
     if True in known:
         return None
@@ -48,10 +55,13 @@ def _first(context: EditContext, document: Document, name: str) -> Since | None:
     return found[0] if found else None
 
 
-def offered(knob: str, framework: str, book: FactBook) -> list[Key]:
-    """The keys by which a framework whose files were not given turns a knob: those that all releases in question have come first."""
-    context, document = EditContext((), book, {}), _unseen(framework)
-    keys = [(key, context.covers_release(document, key)) for key in framework_tables.table(framework).of(knob) if key.addable]
+def offered(knob: str, framework: str, book: FactBook, documents: Sequence[Document] = ()) -> list[Key]:
+    """The keys by which a framework turns a knob, in its first document or in a file that was not given: those that all releases in
+    question have come first."""
+    context, document = EditContext((), book, {}), _first_of(framework, documents)
+    own = [key for key in framework_tables.table(framework).of(knob) if key.addable and is_usable(document, key)]
+    fitting = [key for key in own if documents and fits_form(document, key)]
+    keys = [(key, context.covers_release(document, key)) for key in fitting or own]
     return [key for wanted in (True, None) for key, there in keys if there is wanted]
 
 
@@ -61,10 +71,10 @@ def of_setting(key: Key, framework: str, book: FactBook) -> Since | None:
 
 
 def text(since: Since) -> Text:
-    """`TRL 0.16 or newer`, with what older releases call the key."""
+    """`TRL 0.16 or newer`, with what older releases call the key; where it came somewhere round the one in use, between which two."""
     program = framework_tables.release_name(since.program)
-    name = "plan.since_renamed" if since.before else "plan.since"
-    return phrase(name, program=program, release=same(since.release), before=same(since.before))
+    name = "plan.since_between" if since.after else "plan.since_renamed" if since.before else "plan.since"
+    return phrase(name, program=program, release=same(since.release), before=same(since.before), after=same(since.after))
 
 
 def said(what: Text, since: Since | None) -> Text:
@@ -79,7 +89,7 @@ _KEY = re.compile(r"(?P<key>(?:--)?[A-Za-z][\w.-]*_[\w.-]*\w)(?:(?: = |: | )(?:N
 def in_words(sentence: Text, framework: str, documents: Sequence[Document], book: FactBook) -> Text:
     """A sentence in a program's own words, with the release behind each key that an older one lacks."""
     context, record = EditContext(tuple(documents), book, {}), declared_keys.record(framework)
-    document = next((one for one in documents if one.framework == framework), _unseen(framework))
+    document = _first_of(framework, documents)
     for match in _KEY.finditer(sentence.en) if record is not None else ():
         name = name_of(match["key"])
         since = _first(context, document, name) if record is not None and name in record.names else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 
 from diagnose.adapters.schema import framework_tables
+from diagnose.adapters.schema.table_types import Key
 from diagnose.budget.model.ledger import Host, Ledger
 from diagnose.decide.verdict_wording import fill, shown
 from diagnose.facts import Fact, FactBook, Value, declared
@@ -188,7 +189,7 @@ def key_hint(rule: Rule, job: Job) -> Text | None:
         return None
     runs = f"version.{general}" in job.book or f"{general}/" in (job.book.word("log.frame") or "")
     named = framework or (general if runs and job.trains and not job.documents else "")
-    if named not in framework_tables.names() or not (keys := key_releases.offered(rule.turns, named, job.book)):
+    if named not in framework_tables.names() or not (keys := key_releases.offered(rule.turns, named, job.book, job.documents)):
         return None
     since = key_releases.of_setting(keys[0], named, job.book)
     plain = phrase("plan.how_key", keys=same(keys[0].key), framework=framework_tables.display_name(named))
@@ -208,7 +209,7 @@ def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | N
     trainer = framework_tables.table(framework)
     in_file = rule.turns.startswith("zero.") and trainer.file_key != ""
     table = framework_tables.table(framework_tables.of_role("engine")) if in_file else trainer
-    spellings = ((key, word_for(key, value)) for key in key_releases.offered(rule.turns, table.name, book) if key.takes == "whole")
+    spellings = ((key, word_for(key, value)) for key in key_releases.offered(rule.turns, table.name, book) if _is_plain(key))
     key, word = next(((key, word) for key, word in spellings if word is not None), (None, ""))
     if key is None:
         return None
@@ -219,6 +220,11 @@ def setting_hint(rule: Rule, job: Job, changes: Mapping[str, Value]) -> Text | N
         return phrase("plan.in_engine_file", setting=key_releases.said(setting, since), option=same(trainer.file_key))
     place = key_releases.text(since) if since is not None else framework_tables.display_name(framework)
     return phrase("plan.in_framework", setting=setting, framework=place)
+
+
+def _is_plain(key: Key) -> bool:
+    """Whether a key says the knob's value itself, whatever else is set."""
+    return key.takes == "whole" and not key.times and not key.over
 
 
 def why_on_host(job: Job, rule: Rule, changes: Mapping[str, Value]) -> Text:

@@ -74,7 +74,7 @@ def _insert_option(document: Document, edit: Edit, anchor: str) -> Splice:
     if not entries:
         return Splice(len(text), len(text), "")
     after = entries[-1] if overrides else neighbour(document, entries, anchor)
-    option = f"{overrides} {format_option(edit)}".lstrip()
+    option = f"{overrides} {format_option(edit, '=' if _joins_values(document, entries) else ' ')}".lstrip()
     at, start = option_end(after), key_start(document, after)
     if (item := _list_item_at(text, start, at)) is not None:
         return _insert_list_item(text, item, after, option)
@@ -162,8 +162,14 @@ def _quote_item(word: str, quote: str) -> str:
     return word if is_plain else json.dumps(word, ensure_ascii=False)
 
 
-def format_option(edit: Edit) -> str:
-    """`--key value`, `key=value` of Hydra, or a bare flag."""
+def _joins_values(document: Document, entries: Sequence[Entry]) -> bool:
+    """Whether all options of a command stand as `--key=value`: some programs read no others."""
+    ends = [key_start(document, entry) + len(entry.key) for entry in entries if entry.key.startswith("-") and not entry.is_bare_flag]
+    return bool(ends) and all(document.text[end : end + 1] == "=" for end in ends)
+
+
+def format_option(edit: Edit, separator: str = " ") -> str:
+    """`--key value` (or `--key=value`), `key=value` of Hydra, or a bare flag."""
     if not edit.to:
         return edit.key
-    return f"{edit.key} {edit.to}" if edit.key.startswith("-") else f"{edit.key}={edit.to}"
+    return f"{edit.key}{separator}{edit.to}" if edit.key.startswith("-") else f"{edit.key}={edit.to}"

@@ -74,7 +74,8 @@ def how_to_learn(fact: str, job: Job) -> Text:
         return Text(entry.how["en"], entry.how["zh"])
     if (keys := keys_text(fact, framework := job.book.word("train.framework"))) is not None:
         return keys
-    example = keys_text(fact, framework_tables.of_role("general"), most=1) if framework is None and job.trains else None
+    is_anybodys = framework is None and job.trains and "run.project" not in job.book  # a project that is named has keys of its own
+    example = keys_text(fact, framework_tables.of_role("general"), most=1) if is_anybodys else None
     return phrase("plan.how_option") if example is None else phrase("plan.how_such_as", keys=example)
 
 

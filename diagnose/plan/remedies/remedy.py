@@ -15,11 +15,13 @@ Fits = Literal["yes", "likely", "unlikely", "no", "unknown"]
 
 
 class Since(NamedTuple):
-    """The release of a program from which on it surely has a key. `before`: the name that older releases have for it."""
+    """The release of a program from which on it surely has a key. `before`: the name that older releases have for it; `after`: the last
+    release that surely lacks it, where the one in use lies between both."""
 
     program: str
     release: str
     before: str = ""
+    after: str = ""
 
 
 class Edit(NamedTuple):

@@ -190,11 +190,13 @@ class Frame(Part):
 
 
 class Since(Part):
-    """The release of a program from which on it surely has a key; `before`: the name that older releases have for it."""
+    """The release of a program from which on it surely has a key; `before`: the name that older releases have for it; `after`: the last
+    release that surely lacks it, where the one in use lies between both."""
 
     program: str
     release: str
     before: str = at(default="")
+    after: str = at(default="")
 
 
 class Edit(Part):

@@ -226,7 +226,12 @@ def further_edits(edits: Sequence[Edit], shown: int, lang: Lang) -> str:
 
 def placed_edit(change: Edit, diagnosis: Diagnosis, lang: Lang) -> str:
     """A change with its place, and from which release on its key is there."""
-    return f"{target(change, diagnosis)}{colon(lang)}{edit(change, lang)}{release(change, lang)}"
+    return f"{target(change, diagnosis)}{colon(lang)}{dated_edit(change, lang)}"
+
+
+def dated_edit(change: Edit, lang: Lang) -> str:
+    """A change, and from which release on its key is there."""
+    return f"{edit(change, lang)}{release(change, lang)}"
 
 
 def release(change: Edit, lang: Lang) -> str:

@@ -1,0 +1,12 @@
+CUDA_VISIBLE_DEVICES="0,1" llamafactory-cli train \
+    --stage sft --do_train \
+    --model_name_or_path meta-llama/Meta-Llama-3-8B-Instruct \
+    --dataset identity --template llama3 \
+    --finetuning_type lora \
+    --output_dir saves/best \
+    --cutoff_len 2048 \
+    --per_device_train_batch_size 2 --per_device_eval_batch_size 4 \
+    --gradient_accumulation_steps 8 \
+    --eval_strategy steps --eval_steps 50 --save_steps 50 \
+    --load_best_model_at_end \
+    --val_size 0.1 --bf16

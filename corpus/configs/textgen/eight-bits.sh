@@ -1,0 +1,2 @@
+cd text-generation-webui
+python server.py --auto-devices --load-in-8bit --model opt-13b --cai-chat
