@@ -101,7 +101,9 @@ _STRING = re.compile(
 )
 #: The first and the last line of such a string that holds a whole command.
 _OPENED = re.compile(r"^(\s{0,40})['\"](?=(?:[A-Z_]{1,40}=\S{0,80} |python|torchrun|accelerate|deepspeed)[^\n]{2,400}\\\s*$)")
-_CLOSED = re.compile(r"^(\s{0,40}(?:--[A-Za-z][^\n]{0,400}?\w(?=.\s*$)|[^\s\n]{1,400}?\w(?=.,)|--[A-Za-z][^\n]{0,400}?\w(?=.,)))['\"],?\s*$")
+_CLOSED = re.compile(
+    r"^(\s{0,40}(?:--[A-Za-z][^\n]{0,400}?\w(?=.\s*$)|[^\s\n]{1,400}?\w(?=.,)|--[A-Za-z][^\n]{0,400}?\w(?=.,)))['\"],?\s*$"
+)
 _BETWEEN_STRINGS = re.compile(r"\s*(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[)\],]{0,2}\s*(?:#.*|\\)?$")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
 #: The prompt of a shell with somebody's name and machine, and a command behind it.

@@ -444,7 +444,9 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
     facts += [fact._replace(name="report.has") for fact in facts if fact.value not in vain]
     unchanged = _pattern(_table()["unchanged"])
-    facts += [fact._replace(name="report.no_effect") for fact in facts if fact.name == "report.tried" and unchanged.search(fact.witness.text)]
+    facts += [
+        fact._replace(name="report.no_effect") for fact in facts if fact.name == "report.tried" and unchanged.search(fact.witness.text)
+    ]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
     if (sentence := _same_samples(sentences)) is not None:
         facts.append(Fact("report.same_samples", True, "said", _witness(source, sentence)))

@@ -155,7 +155,10 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
     listed = base_rates.listed(ranked(called), job)
     known = {offer.id for offer in listed} | base_rates.tried(job.book, base_rates.refuted(job))
     cures = [offer for offer in called if offer.fits in ("yes", "likely") and offer.id not in known]
-    return [*kept, *listed, *(cures if job.bench.fits({}) == "no" else ())], [*(entry for entry in refused if entry.id not in words), *not_offered]
+    return [*kept, *listed, *(cures if job.bench.fits({}) == "no" else ())], [
+        *(entry for entry in refused if entry.id not in words),
+        *not_offered,
+    ]
 
 
 def arranged(offers: list[Offer], draft: Draft | None, job: Job) -> list[Offer]:
