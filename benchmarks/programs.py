@@ -86,7 +86,10 @@ def said_by_log(case: str) -> str:
 
 
 def said_by_config(config: str) -> str:
-    return said(check([configs()[config]], frontier=False))
+    """The program, by the name of the engine where it is a binding of one that has the configuration's folder."""
+    diagnosis = check([configs()[config]], frontier=False)
+    engine = next((str(fact.value) for fact in diagnosis.facts if fact.name == "rollout.engine"), NONE)
+    return engine if engine == configured(config) else said(diagnosis)
 
 
 def matrix(rows: list[tuple[str, str, str]]) -> str:
