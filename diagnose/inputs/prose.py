@@ -307,7 +307,11 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
     sentence, rule = report
     page, frames, place = cut_traceback.frames_at_last_place(log)
     said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
+    last = log.excerpts[-1]
+    printed = "" if frames else phases.phase_of_lines(last, 0, len(last.raw))
     phase = phases.phase_of_frames(frames) or next(filter(None, said), "")
+    if printed and phase in ("", "model_load"):  # people call all that comes before the first answer loading
+        phase = printed
     if rule.get("general"):
         particular = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None)
         rule = particular or _whose(rule, sentences, phase)
