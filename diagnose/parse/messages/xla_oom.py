@@ -41,7 +41,8 @@ _CARD = lazy_compile(r"GPU[_:](\d{1,4})")
 _STATS = lazy_compile(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
 _BLOCK = lazy_compile(
     r"\s*(?:BufferAssignment |(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation:|Used [\d.]+[KMGT]? of)"
-    r"|Total hbm usage|Program hbm requirement|Output size [\d.]+[BKMG]|\s*(?:reserved|program|arguments|global|scoped|HLO temp) +[\d.]+[BKMG]"
+    r"|Total hbm usage|Program hbm requirement|Output size [\d.]+[BKMG]"
+    r"|\s*(?:reserved|program|arguments|global|scoped|HLO temp) +[\d.]+[BKMG]"
 )
 
 
