@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
@@ -19,6 +19,7 @@ class Family(NamedTuple):
     memory: str = ""
     allocator: str = ""
     shared: bool = False
+    lacks: Sequence[str] = ()
     divides: bool = False
     reworded: bool = False
     maker: str | None = None

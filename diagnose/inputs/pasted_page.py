@@ -87,6 +87,8 @@ _JSON = re.compile(r"\{\s*(?:$|\"|//)")
 _OPENS_BRACKET = re.compile(r"(?:[A-Za-z_][\w.]{0,60} {0,4}= {0,4})?(?:[A-Za-z_][\w.]{0,60}\(|(?<=[= ])\{)\s*(?:#.*)?$")
 _ARGUMENT = re.compile(r"\s*(?:[\"']?[A-Za-z_][\w.-]{0,60}[\"']? {0,4}[=:]|[\])}#,]|$)")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
+#: The last setting of a file that was cut before the end of its value.
+_CUT = re.compile(r"\n[A-Za-z_][\w.-]{0,80} {0,8}= {0,8}(?:'[^'\n]*|\"[^\"\n]*|\[[^\]\n]*)?\s*\Z")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|^\$\S{1,60} =|%\|")
 _INTRODUCES = re.compile(
     r"[:：]\s*$|^#|>\s*$|^\*\*|^(?:(?:yaml|json|bash|shell|python|toml|text|plaintext)?\s?(?:copy(?: code)?|复制(?:代码)?)?)$",
@@ -100,6 +102,11 @@ _BOLD = re.compile(r"^(\s{0,8})\*\*(--[A-Za-z][^*\n]{0,400})\*\*(?=\s*\\?\s*$)")
 _STRING = re.compile(
     r"\s{0,40}(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[]?\s{0,4}[fFrR]{0,2}([\"'])(?P<text>(?:(?!\1).){2,400})(?:\1|$)"
     r"[\s,+\\)\]]{0,8}(?:#.*)?$"
+)
+#: The first and the last line of such a string that holds a whole command.
+_OPENED = re.compile(r"^(\s{0,40})['\"](?=(?:[A-Z_]{1,40}=\S{0,80} |python|torchrun|accelerate|deepspeed)[^\n]{2,400}\\\s*$)")
+_CLOSED = re.compile(
+    r"^(\s{0,40}(?:--[A-Za-z][^\n]{0,400}?\w(?=.\s*$)|[^\s\n]{1,400}?\w(?=.,)|--[A-Za-z][^\n]{0,400}?\w(?=.,)))['\"],?\s*$"
 )
 _BETWEEN_STRINGS = re.compile(r"\s*(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[)\],]{0,2}\s*(?:#.*|\\)?$")
 _PROGRAM = re.compile(r"\s{0,16}[\w./$-]{1,200}\.(?:py|sh)\s*$")
@@ -127,6 +134,7 @@ _HAS_OPTION = re.compile(r"\s(?:--?[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60
 _END_OF_SENTENCE = re.compile(r"(?<=\w)\.(?:\s{1,4}[A-Z][^\n]*)?\s*$|(?<=[\w/])。[^\n]*$")
 _ELLIPSIS = re.compile(r"(?<=\s)(?:…|\.{3})(?=\s|$)")
 _FILE = re.compile(r"[\w.-]{1,80}\.(?:ya?ml|jsonc?|toml|sh|py)\b")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
 _TRACEBACK = "Traceback (most recent call last)"
 _OUTPUT = re.compile(r"^(?:\$|\+|>>>) |\d\d:\d\d:\d\d|%\||" + re.escape(_TRACEBACK))
 _NO_CONFIG = frozenset({"diff", "patch", "traceback", "pytb", "c", "cpp", "cuda", "html", "csv", "mermaid"})
@@ -221,6 +229,8 @@ def _strip_quote(line: str) -> str:
     continues a command of PowerShell."""
     quote = _QUOTE.match(line) if line.lstrip().startswith(">") else None
     line = line[quote.end() :].rstrip("\r") if quote else line.rstrip("\r")
+    if line.count("'") + line.count('"') == 1:  # a command of a list of strings goes on over several lines
+        line = _OPENED.sub(r"\1 ", _CLOSED.sub(r"\1", line))
     return line.removeprefix("`").removesuffix("`") if line.count("`") == 1 and not line.endswith((" `", "\t`")) else line
 
 
@@ -346,15 +356,15 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
         return _end_of_json(lines, index)
     if _OPENS_BRACKET.match(line):
         return _end_of_arguments(lines, index)
-    if (line[:1].strip() or line.lstrip(" ").startswith("--")) and (
+    if (line[:4].strip() or line.lstrip(" ").startswith("--")) and (
         end := _end_of_command(lines, index) or _end_of_heredoc(lines, index) or _end_of_overrides(lines, index)
     ):
         return end
     if _STRING.match(line) and (end := _end_of_strings(lines, index)):
         return end
-    if line.startswith(("    ", "\t")) and index and not lines[index - 1].strip():
+    if _INDENTED.match(line) and index and not lines[index - 1].strip():
         end = index
-        while end < len(lines) and (lines[end].startswith(("    ", "\t")) or not lines[end].strip()):
+        while end < len(lines) and (_INDENTED.match(lines[end]) or not lines[end].strip()):
             end += 1
         return end
     return index
@@ -362,7 +372,7 @@ def _end_of_unfenced(lines: Sequence[str], index: int) -> int:
 
 def _end_of_command(lines: Sequence[str], index: int) -> int:
     """The end of the command that begins at this line, with the options below it, between which Markdown may put blank lines; 0: none."""
-    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]))
+    command = _command().match("\n".join(lines[index : index + VARIABLE_LINES]).lstrip(" "))
     if command is None or (_joining().search(lines[index], 0, LINE) and not re.search(r"\s-", lines[index][:LINE])):
         return 0
     end = index + 1 + command[0].count("\n")
@@ -438,7 +448,7 @@ def _end_of_heredoc(lines: Sequence[str], index: int) -> int:
 def _rejoin_lines(lines: Sequence[str]) -> list[str]:
     """The lines of a command with the trailing backslashes restored that Markdown removes outside fences: where most of them stand, one
     that is missing is the author's mistake."""
-    start = _command().match("\n".join(lines[:VARIABLE_LINES]))
+    start = _command().match("\n".join(lines[:VARIABLE_LINES]).lstrip(" "))
     if start is None or 2 * sum(_CONTINUED.search(line) is not None for line in lines) > len(lines):
         return list(lines)
     first, last = start[0].count("\n"), len(lines) - 1
@@ -508,9 +518,8 @@ def _end_of_arguments(lines: Sequence[str], index: int) -> int:
 def _parse_block(block: Block, name: str) -> ConfigSource | None:
     """The block as a config if the adapters recognise it, padded with blank lines to keep the page's line numbers."""
     source = _read_block(block, name)
-    if source is None and (text := _without_quotes(block.text)):
-        return _read_block(replace(block, text=text), name)
-    return source
+    text = "" if source is not None else _without_quotes(block.text) or _CUT.sub("", block.text)
+    return _read_block(replace(block, text=text), name) if text not in ("", block.text) else source
 
 
 def _read_block(block: Block, name: str) -> ConfigSource | None:

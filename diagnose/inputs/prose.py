@@ -457,18 +457,23 @@ def facts_in(sentences: Sequence[Sentence], source: str) -> list[Fact]:
     """The facts that the sentences state. Of a fact with several values the weightiest counts; where such differ, none."""
     claims: dict[str, list[_Claim]] = {}
     tried: dict[str, Sentence] = {}
+    vain: set[str] = set()
     helped: dict[str, Sentence] = {}
     generates = _generates(sentences)
     for sentence, following in zip_longest(sentences, sentences[1:]):
-        for remedy in tried_in(sentence.text, f"{sentence.lead} {_outcome(following)}"):
+        for remedy, in_vain in tried_in(sentence.text, f"{sentence.lead} {_outcome(following)}").items():
             tried.setdefault(remedy, sentence)
+            vain |= {remedy} if in_vain else set()
         for remedy in helped_in(sentence.text):
             helped.setdefault(remedy, sentence)
         for claim in _claims(sentence, generates):
             claims.setdefault(claim.name, []).append(claim)
     facts = [Fact("report.tried", remedy, "said", _witness(source, sentence)) for remedy, sentence in tried.items() if remedy not in helped]
+    facts += [fact._replace(name="report.has") for fact in facts if fact.value not in vain]
     unchanged = _pattern(_table()["unchanged"])
-    facts += [fact._replace(name="report.no_effect") for fact in facts if unchanged.search(fact.witness.text)]
+    facts += [
+        fact._replace(name="report.no_effect") for fact in facts if fact.name == "report.tried" and unchanged.search(fact.witness.text)
+    ]
     facts += [Fact("report.helped", remedy, "said", _witness(source, sentence)) for remedy, sentence in helped.items()]
     if (sentence := _same_samples(sentences)) is not None:
         facts.append(Fact("report.same_samples", True, "said", _witness(source, sentence)))
@@ -539,19 +544,21 @@ def _agree(value: Value, other: Value) -> bool:
 
 
 @lru_cache(maxsize=1024)  # pages repeat themselves
-def tried_in(text: str, lead: str = "") -> tuple[str, ...]:
-    """The remedies that a sentence names as tried without success, and switches that the job has by its words. `lead`: the line above its
-    list, and what the next sentence says of this one."""
+def tried_in(text: str, lead: str = "") -> Mapping[str, bool]:
+    """The remedies that a sentence names as tried without success (true), and switches that the job has by its words (false). `lead`: the
+    line above its list, and what the next sentence says of this one."""
     real, own = _real(text), _own_words(text)
     in_vain = bool(real) and not _is_advice(text) and _pattern(_table()["tries"]).search(f"{lead} {real}") is not None
     may_be_on = bool(own) and _switches().search(own) is not None
-    named = [
-        remedy.id
-        for remedy in (_remedies()["tried"] if in_vain or may_be_on else ())
-        if not (remedy.unless and remedy.unless.search(text))
-        and ((in_vain and (remedy.is_named(real) or remedy.is_changed(real))) or (may_be_on and remedy.is_switch and remedy.is_on(own)))
-    ]
-    return tuple(dict.fromkeys((*named, *(_turned_in_vain(real, lead) if in_vain else ()))))
+    named: dict[str, bool] = {}
+    for remedy in _remedies()["tried"] if in_vain or may_be_on else ():
+        if remedy.unless and remedy.unless.search(text):
+            continue
+        if in_vain and (remedy.is_named(real) or remedy.is_changed(real)):
+            named[remedy.id] = True
+        elif may_be_on and remedy.is_switch and remedy.is_on(own):
+            named.setdefault(remedy.id, False)
+    return named | dict.fromkeys(_turned_in_vain(real, lead) if in_vain else (), True)
 
 
 def _turned_in_vain(text: str, lead: str) -> Iterator[str]:

@@ -669,6 +669,7 @@ class Pixels(Row):
     shown_by: list[str]
     unless: list[str]
     not_in: list[str]
+    smaller: list[str]
 
 
 class AtPhase(Row):
@@ -735,6 +736,7 @@ class FamilyRow(Row):
     memory: Literal["card", "host", ""] = ""
     allocator: Literal["cuda", "npu", "exact", ""] = ""
     shared: bool = False
+    lacks: list[str] = []
     divides: bool = False
     reworded: bool = False
     maker: str = ""

@@ -75,6 +75,21 @@ def test_data_parallel_ranks_are_the_world_over_the_model_parallel_sizes(world: 
     assert value(read({"run.sh": text}, {"parallel.world": world}), "parallel.data") == expected
 
 
+def test_zero_over_one_rank_shares_nothing_out() -> None:
+    """DeepSpeed's own sum of the batch tells how many ranks there are; tensor parallelism may take all cards."""
+    command = "deepspeed pretrain_gpt2.py --model-parallel-size 8 --batch-size {} --fp16 --deepspeed --deepspeed_config d.json\n"
+    config = '{"train_batch_size": 8, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 2}}'
+    found = {rows: read({"run.sh": command.format(rows), "d.json": config}) for rows in (8, 2)}
+    assert {rows: value(told, "parallel.data") for rows, told in found.items()} == {8: 1, 2: 4}
+    assert ["one data-parallel rank" in str(told.notices) for told in found.values()] == [True, False]
+
+
+def test_a_key_is_never_written_in_its_own_place() -> None:
+    told = read({"run.sh": "python -m openrlhf.cli.train_ppo_ray --pretrain a/b --micro_train_batch_size 1 --use_liger_kernel\n"})
+    assert [fact.value for fact in told.facts if fact.name == "config.ignored_key"] == ["--use_liger_kernel"]
+    assert "config.wanted_key" not in FactBook(told.facts) and value(told, "train.fused_layers") is not None
+
+
 def test_what_somebody_says_is_never_derived() -> None:
     told = read(
         {"run.sh": f"torchrun --nproc_per_node 2 train.py {TRAINER} --per_device_train_batch_size 3 --gradient_accumulation_steps 5\n"}

@@ -256,6 +256,12 @@ def test_checkpointing_of_an_adapter_is_that_of_the_release() -> None:
     assert found == {"2025.3.19": "enabled", "2025.9.6": "offload"}
 
 
+def test_adapters_alone_show_whose_model_it_is() -> None:
+    """People paste the two calls that they changed: the adapters and the trainer."""
+    script = "model = FastLanguageModel.get_peft_model(model, r=4, use_gradient_checkpointing='unsloth')\nt = DPOTrainer(model=model)\n"
+    assert value(read({"t.py": script}), "train.gradient_checkpointing") == "offload"
+
+
 def test_the_length_is_the_loaders_in_sft_and_the_configs_in_dpo() -> None:
     loaded = LOADED.format(", max_seq_length=2048")
     sft = read({"t.py": f"{loaded}from trl import SFTConfig\na = SFTConfig(max_length=512)\n"})

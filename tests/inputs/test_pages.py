@@ -12,6 +12,7 @@ from checkout import ROOT
 from collected import for_each
 from sweep import SWEEP, sample
 
+from diagnose.facts import FactBook
 from diagnose.inputs.pasted_page import blocks
 from diagnose.pipeline import explain
 
@@ -72,6 +73,13 @@ def test_what_a_config_says_is_not_read_as_a_line_of_the_log() -> None:
     log = (CORPUS / "pieces-of-a-cached-batch" / "error.log").read_text()
     diagnosis = explain(f"My script:\n\n```\n{script}```\n\n```\n{log}```\n")
     assert {fact.origin for fact in diagnosis.facts if fact.name == "train.micro_batch_size"} == {"config"}
+
+
+def test_a_command_is_read_from_a_list_of_strings() -> None:
+    page = "Out of memory on an A100, I run:\n\n> \t'python scripts/get.py --repo_id a/b \\\n> \t\t--checkpoint_dir c',\n> \t\n"
+    page += "> \t'python finetune/lora.py \\\n> \t\t--checkpoint_dir c/a/b \\\n>   \t\t--precision bf16-true'\n\nWhy is that?\n"
+    book = FactBook(explain(page).facts)
+    assert (book.word("train.framework"), book.word("train.precision")) == ("litgpt", "pure_bf16")
 
 
 def test_a_whole_command_goes_before_some_of_its_options() -> None:

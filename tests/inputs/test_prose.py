@@ -53,7 +53,7 @@ def _takes(text: str) -> dict[str, Any]:
     """All that is read in a sentence, as sentences.yaml writes it."""
     stated = prose.facts_in(list(prose.sentences_of(f"# Help\n\n{text}")), "page.md")
     remedies = {kind: {fact.value for fact in stated if fact.name == f"report.{kind}"} for kind in ("tried", "helped")}
-    facts = {fact.name: str(fact.value) for fact in stated if fact.name not in ("report.tried", "report.helped")}
+    facts = {fact.name: str(fact.value) for fact in stated if fact.name not in ("report.tried", "report.has", "report.helped")}
     return {"family": prose.says_failure(text), "phase": prose.says_phase(text), "facts": facts, **remedies}
 
 

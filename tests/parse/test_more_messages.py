@@ -166,6 +166,10 @@ MESSAGES = {
         ),
         "cuda_driver oom",
     ),
+    "trtllm cut by a terminal": (
+        "eam->get()): out of memory (/src/tensorrt_llm/cpp/tensorrt_llm/runtime/tllmBuffers.h:112)",
+        "cuda_driver oom",
+    ),
     "trtllm2": (
         ("[TensorRT-LLM][ERROR] Assertion failed: Can't allocate new blocks for window size 4096. No free blocks left."),
         "other oom phase=generation",
@@ -364,6 +368,14 @@ MESSAGES = {
         ),
         "other lookalike reason=workspace",
     ),
+    "ggml pool": (
+        "ggml_new_object: not enough space in the context's memory pool (needed 45210368, available 45088768)",
+        "other lookalike reason=context_pool",
+    ),
+    "ray lets go of an actor": (
+        "The actor is dead because all references to the actor were removed.",
+        "other lookalike reason=actor_released",
+    ),
     "mini-sglang pages": ("AssertionError: Not enough memory for KV cache, try reducing --num-pages", "other oom phase=kv_cache"),
     "sglang weights again": (
         (
@@ -421,6 +433,13 @@ MESSAGES = {
     "paddle 1.x": (
         ("Out of memory error on GPU 0. Cannot allocate 1.531250GB memory on GPU 0, available memory is only 416.625000MB."),
         "paddle oom gpu=0 requested=1.531250GB free=416.625000MB",
+    ),
+    "paddle beyond any card": (
+        (
+            "Out of memory error on GPU 0. Cannot allocate 15.125000EB memory on GPU 0, 2.250000GB memory has been allocated "
+            "and available memory is only 5.500000GB."
+        ),
+        "paddle oom reason=request_overflow gpu=0 free=5.500000GB allocated=2.250000GB",
     ),
     "xgboost caching": (
         (
@@ -498,6 +517,8 @@ MESSAGES = {
         "MemoryError: Error allocating 2048000000 bytes of device memory (out of memory).",
         "cuda_driver oom requested=2048000000bytes",
     ),
+    "thrust in python": ("MemoryError: std::bad_alloc: cudaErrorMemoryAllocation: out of memory", "cuda_driver oom"),
+    "thrust on windows": ("MemoryError: bad allocation: cudaErrorMemoryAllocation: out of memory", "cuda_driver oom"),
     "pycuda": ("pycuda._driver.MemoryError: cuMemAlloc failed: out of memory", "cuda_driver oom"),
     "pycuda host": ("pycuda._driver.MemoryError: cuMemHostAlloc failed: out of memory", "pinned_host oom"),
     "opencl": ("pyopencl._cl.MemoryError: create_buffer failed: MEM_OBJECT_ALLOCATION_FAILURE", "other oom"),

@@ -396,6 +396,15 @@ def test_before_a_run_that_fits_there_is_nothing_to_do_but_room_to_use() -> None
     assert found.plan.ladder[0].knob == "train.micro_batch_size"
 
 
+def test_what_a_title_says_and_the_settings_refute_was_not_tried() -> None:
+    """The script without lora in its name trains the whole network; where LoRA was tried in vain, it is no advice."""
+    page = "# CUDA out of memory when training SDXL LoRA\n\n{}\n\n```\naccelerate launch train_text_to_image_sdxl.py \\\n"
+    page += "  --pretrained_model_name_or_path=stabilityai/stable-diffusion-xl-base-1.0 --resolution=512 --train_batch_size=1\n```\n"
+    told = ("24 GB do not suffice.", "I tried LoRA in vain.")
+    offered = [{remedy.id for remedy in explain(page.format(text)).outcome.remedies} for text in told]
+    assert ["lora" in words for words in offered] == [True, False]
+
+
 def test_smaller_samples_of_one_kind_that_did_not_help_speak_against_those_of_any() -> None:
     def vain(*remedies: str) -> set[str]:
         return base_rates.tried(FactBook(Fact("report.tried", remedy, "said", Witness("page.md", 3)) for remedy in remedies))

@@ -57,6 +57,7 @@ class Reader(LeafCollector):
                 self._read_embedder(call, EMBEDDERS[name])
             elif name in PREFIXED | PEFT_CONFIGS:
                 self._read_prefixed_call(call, name)
+                self._read_owner(call, args_classes)
             elif name in PARSERS | _FILE_METHODS:
                 self._read_parser(call, args_classes)
             elif not name.endswith(_TRAINER_SUFFIX) and (base := self._known_base(name, args_classes)):
@@ -143,6 +144,10 @@ class Reader(LeafCollector):
             return
         if any(call is load for load in models):
             self._read_model(call)
+        self._read_owner(call, args_classes)
+
+    def _read_owner(self, call: ast.Call, args_classes: frozenset[str]) -> None:
+        """The framework of a known class, one of whose methods is called: `FastLanguageModel.get_peft_model()`."""
         if isinstance(call.func, ast.Attribute) and (owner := callee_name(call.func.value)) in args_classes:
             self.script.classes.setdefault(owner, self._place_of(call))
 

@@ -71,6 +71,7 @@ def _read_count(written: str, book: FactBook) -> int | None:
 def remove_ineffective(facts: Sequence[Fact], book: FactBook, parts: Sequence[Part]) -> tuple[list[Fact], list[Notice]]:
     """Remove settings without effect, with a fact and a notice for each."""
     known = FactBook(book).learn(facts)
+    known.learn(list(derive_quantities(known)))
     effective = list(facts)
     added: list[Fact] = []
     notices: list[Notice] = []

@@ -211,10 +211,11 @@ def _add_ignored(part: Part, ignored_key: IgnoredKey, intended: str | None, resu
         return
     result.notices.append(Notice("warning", "config.ignored_key", Text(ignored_key.rule["en"], ignored_key.rule["zh"]), witness))
     knob = intended or ignored_key.rule.get("wants")
-    if knob:
+    wanted = ignored_key.real or (spelling(part.table, knob) if knob else "")
+    if knob and wanted != name_of(ignored_key.leaf.key):  # it cannot be written in its own place
         values = {
             "wanted_knob": knob,
-            "wanted_key": ignored_key.real or spelling(part.table, knob),
+            "wanted_key": wanted,
             "reader": framework_tables.display_name(part.table.name),
             "wanted_value": ignored_key.held,
         }

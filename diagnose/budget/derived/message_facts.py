@@ -7,6 +7,7 @@ from dataclasses import replace
 from diagnose import families
 from diagnose.budget.model import non_torch
 from diagnose.budget.moments import failure_moment
+from diagnose.catalogue.cards import sizes_sold
 from diagnose.facts import Fact, FactBook, derived_fact
 from diagnose.units import Size, Version, not_negative
 
@@ -69,10 +70,11 @@ def facts_of_message(book: FactBook) -> list[Fact]:
 
 
 def _cards_of_request(book: FactBook) -> int:
-    """How many such cards the request alone would fill; 1 where it fits one, or no figures are known."""
-    requested, capacity = book.size("log.requested"), book.size("log.capacity")
-    if requested is None or capacity is None or book.switch("log.on_card") is False:
+    """How many such cards, or of the largest there are, the request alone would fill; 1 where it fits one, or no request is known."""
+    requested = book.size("log.requested")
+    if requested is None or book.switch("log.on_card") is False:
         return 1
+    capacity = book.size("log.capacity") or book.size("hardware.capacity") or sizes_sold()[-1][1]
     return max(1, requested.low // max(1, capacity.high))
 
 

@@ -130,6 +130,9 @@ SAVING = ("train.", "zero.", "fsdp.", "lora.", "model.a", "model.q", "rollout.",
 #: Details of a method, and the knob that chooses it: where that is set to another one, they are left over and nobody meant them.
 DETAILS_OF = {"lora.": "train.finetuning"}
 
+#: Knobs by which engine and trainer make room for each other: they save nothing where each has cards of its own.
+OF_SHARED_CARDS = ("rollout.sleep", "rollout.offload_between_phases")
+
 
 def missed_savings(book: FactBook) -> list[Fact]:
     """The first key without effect that was meant to set a memory-saving knob: an unread key, else an ineffective one."""
@@ -158,7 +161,9 @@ def missed_savings(book: FactBook) -> list[Fact]:
 
 
 def _is_left_over(knob: str, book: FactBook) -> bool:
-    """Whether it is a detail of a method, and somebody set the knob that chooses the method."""
+    """Whether it is a detail of a method, and somebody set the knob that chooses the method; or of cards that are not shared."""
+    if knob in OF_SHARED_CARDS and book.word("rollout.placement") == "separate":
+        return True
     chosen = (book.fact(chooser) for details, chooser in DETAILS_OF.items() if knob.startswith(details))
     return any(fact is not None and fact.origin in ("config", "given") for fact in chosen)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.facts import FactBook
 from diagnose.phrases import phrase, same
-from diagnose.plan.choose.gate import is_conditional
+from diagnose.plan.choose.gate import is_conditional, wanted
 from diagnose.plan.choose.relevance import is_anybodys_script, several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.questions.askable_facts import asked_first
@@ -22,7 +22,7 @@ from diagnose.plan.questions.askable_facts import asked_first
 TRIFLE = 2**28
 
 #: How many remedies the list has, and how many are tried for it.
-ENTRIES, TRIED = 3, 20
+ENTRIES, TRIED = 3, 24
 
 #: Where nobody knows the regime: what to try if it trains, and if it does not.
 EITHER = ("train", "infer")
@@ -62,7 +62,8 @@ def _of_any_sample(rate: Mapping[str, float], job: Job) -> dict[str, float]:
     that these samples are shown to be, else under that of any."""
     shown = [word for word in vocabulary.kinds_of_samples() if not job.of_unknown_kind(word)]
     name = job.name_of_smaller_samples
-    one = {vocabulary.any_sample(), *vocabulary.kinds_of_samples()}.difference(shown) | {name}
+    pictures = rule_files.table("vocabulary")["pixels"]["smaller"] if job.book.word("run.sees") == "pixels" else ()
+    one = {vocabulary.any_sample(), *vocabulary.kinds_of_samples()}.difference(shown) | {name, *pictures}
     credited = {word: value for word, value in rate.items() if word not in one}
     if best := max((rate.get(word, 0.0) for word in one), default=0.0):
         credited[name] = best
@@ -124,20 +125,28 @@ def _alike(word: str, other: str) -> bool:
     return word == other or any({word, other} <= set(kind) for kind in rule_files.table("vocabulary")["of_a_kind"])
 
 
-def tried(book: FactBook) -> set[str]:
-    """The remedies that did not help by the report's own words; with smaller samples of one kind those of any kind did not, either."""
-    said, kinds = {str(fact.value) for fact in book.all("report.tried")}, rule_files.table("vocabulary")["of_a_kind"]
+def tried(book: FactBook, refuted: Collection[str] = ()) -> set[str]:
+    """The remedies that did not help by the report's own words; with smaller samples of one kind those of any kind did not, either.
+    `refuted`: those of which the settings show that the words are wrong."""
+    said, kinds = {str(fact.value) for fact in book.all("report.tried")}.difference(refuted), rule_files.table("vocabulary")["of_a_kind"]
     of_samples = next(kind for kind in kinds if vocabulary.any_sample() in kind)
     if hypotheses.phase(book) == "eval" and book.switch("train.enabled") is not True:  # the only batch is the one that is evaluated
         said = said.union(*(pair for pair in rule_files.table("vocabulary")["by_regime"] if said.intersection(pair)))
     return said | {vocabulary.any_sample()} if said.intersection(of_samples) else said
 
 
+def refuted(job: Job) -> set[str]:
+    """The remedies that the job has by the report's words alone (a title says LoRA), and by its settings has not."""
+    said = {str(fact.value) for fact in job.book.all("report.has")}
+    facts = [(rule, job.book.fact(rule.turns)) for rule in job.rules if rule.remedy in said and rule.turns is not None]
+    return {rule.remedy for rule, fact in facts if fact is not None and fact.origin == "config" and fact.value not in wanted(rule, job)}
+
+
 def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[Offer]:
     """Those that pass, by benefit and cost; behind one of each kind the others of that kind. What was tried in vain is the last, and stays
     only if it can be carried further."""
     able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job) and not is_trifle(offer)]
-    vain = tried(job.book)
+    vain = tried(job.book, refuted(job))
     left = [offer for offer in able if offer.id not in vain or offer.changes]
     ordered = sorted(left or able, key=lambda offer: (offer.id in vain, -rate[offer.id] / cost(offer)))
     kinds: Sequence[Sequence[str]] = rule_files.table("vocabulary")["of_a_kind"]

@@ -65,7 +65,7 @@ def of_another_program(rule: Rule, job: Job) -> Refusal | None:
         return Refusal()
     if job.book.word("run.takes") == "none" and rule.remedy not in vocabulary.having("without_network"):
         return Refusal()
-    if rule.remedy in vocabulary.having("of_torch") and runs_without_torch(job):
+    if (rule.remedy in vocabulary.having("of_torch") and runs_without_torch(job)) or rule.remedy in _lacked(job):
         return Refusal()
     regimes = vocabulary.regimes_of(rule.remedy)
     if regimes is None or (job.regime in regimes and (job.trains or not regimes <= LEARNING)):
@@ -84,6 +84,11 @@ def runs_without_torch(job: Job) -> bool:
     if family is not None and (family.shared or (family.allocator and job.book.switch("log.proved") is True)):
         return family.shared
     return job.book.word("run.program") in vocabulary.having("without_torch")
+
+
+def _lacked(job: Job) -> Sequence[str]:
+    """What programs of the framework whose allocator ran out cannot have."""
+    return families.of(job.book.word("log.family")).lacks
 
 
 def is_conditional(rule: Rule, job: Job) -> bool:
