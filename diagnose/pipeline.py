@@ -14,6 +14,7 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.budget import accounting
 from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.decide import hypotheses, judging, regime
+from diagnose.decide.verdict import Judgement
 from diagnose.diagnosis import Diagnosis, Verdict
 from diagnose.errors import UserError
 from diagnose.facts import Fact, FactBook, Notice
@@ -184,6 +185,8 @@ def diagnose(
     outcome = (
         plan.make(book, ledgers, judgement, settings.documents, trial, rules, identity=identity(attributions, book))
         if concerns_memory
+        else _of_causes(plan.make(book, ledgers, judgement, settings.documents, trial, rules), judgement)
+        if judgement.causes
         else plan.Outcome()
     )
     judgement = judgement._replace(faults=(*judgement.faults, *outcome.faults))
@@ -204,6 +207,13 @@ def diagnose(
         judgement=judgement,
         outcome=outcome,
     )
+
+
+def _of_causes(outcome: plan.Outcome, judgement: Judgement) -> plan.Outcome:
+    """The outcome for what is no failure of memory: only the remedies that its cause names."""
+    named = judgement.leading.remedies if judgement.leading is not None else ()
+    kept = tuple(remedy for remedy in outcome.remedies if remedy.id in named)
+    return plan.Outcome(remedies=kept, faults=outcome.faults)
 
 
 def _explain_snapshot(

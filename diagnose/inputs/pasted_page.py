@@ -96,6 +96,8 @@ _INTRODUCES = re.compile(
 )
 _OPTION = re.compile(r"\s{0,16}(?:--[A-Za-z]|\+{0,2}[A-Za-z_]\w{0,60}(?:\.\w{1,60}){1,8}=)")
 _OPTIONS = re.compile(r"(?:^|\s)--[A-Za-z]")
+#: An option that its author made bold.
+_BOLD = re.compile(r"^(\s{0,8})\*\*(--[A-Za-z][^*\n]{0,400})\*\*(?=\s*\\?\s*$)")
 #: A line of code that is one string of a command: `f'++policy.train_global_batch_size=512 '`, `cmd += "--bf16 "`; and a line between such.
 _STRING = re.compile(
     r"\s{0,40}(?:[A-Za-z_][\w.]{0,40} {0,4}\+?= {0,4})?[(\[]?\s{0,4}[fFrR]{0,2}([\"'])(?P<text>(?:(?!\1).){2,400})(?:\1|$)"
@@ -235,6 +237,7 @@ def _strip_quote(line: str) -> str:
 def blocks(lines: Sequence[str], first: int = 1, at_start: bool = True) -> Iterator[Block]:
     """Yield the blocks of a page from top to bottom. `first`: the number of the first line."""
     previous = "" if at_start else "0:00:00"  # the last line before a block; a time stands for a log line
+    lines = [_BOLD.sub(r"\1  \2", line) if "**--" in line else line for line in lines]
     index, last_mark = 0, max((at for at, line in enumerate(lines) if line.strip() == "```"), default=0)
     while index < len(lines):
         line = lines[index]

@@ -138,6 +138,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         reading = _with_phase(reading, sentences)
         if failure is not None or is_page(log):
             facts += facts_in(sentences, log.input.name)
+    event = event or (_reserves(logs, facts) if reading.root is None else None)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(fact._replace(origin="said") if fact.origin == "log" else fact for fact in own), *facts]
@@ -307,11 +308,17 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
     sentence, rule = report
     page, frames, place = cut_traceback.frames_at_last_place(log)
     said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
+    last = log.excerpts[-1]
+    printed = "" if frames else phases.phase_of_lines(last, 0, len(last.raw))
     phase = phases.phase_of_frames(frames) or next(filter(None, said), "")
+    if printed and phase in ("", "model_load"):  # people call all that comes before the first answer loading
+        phase = printed
+    witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
     if rule.get("general"):
         particular = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None)
         rule = particular or _whose(rule, sentences, phase)
-    witness = Witness(log.input.name, sentence.line, 0, sentence.text[:SHOWN])
+        if particular is None and _fills_a_disk(sentences):
+            return Event(family="other", status="lookalike", reason="disk_full", exception=sentence.text[:120], evidence=(witness,))
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
     return Event(
         family=rule["family"],
@@ -322,6 +329,18 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         frames=frames,
         evidence=evidence,
     )
+
+
+def _reserves(logs: Sequence[Scanned], facts: Sequence[Fact]) -> Event | None:
+    """The question why an engine takes so much of the card, which is no failure: its share, reserved at the start."""
+    table = _table()["reserves"]
+    said = {fact.name: fact for fact in facts}
+    engine, taken = said.get("rollout.engine"), said.get("report.reserved")
+    if engine is None or taken is None or not _pattern(table["engines"]).match(str(engine.value)):
+        return None
+    if not any(_pattern(table["asks"]).search(sentence.text) for log in logs for sentence in _sentences_of_log(log)[0]):
+        return None
+    return Event(family="other", status="lookalike", reason="share_reserved", exception=taken.witness.text[:120], evidence=(taken.witness,))
 
 
 def _phases_said(report: Sentence, sentences: Sequence[Sentence]) -> Iterator[str]:
@@ -341,6 +360,14 @@ def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence], phase: str) -
         return {**rule, "family": words["card_family"]} if is_said["works_on_cpu"] else rule
     on_host = (is_said["host"] or phase == "dataset") and not is_said["card"]
     return {**rule, "family": words["family"]} if on_host else rule
+
+
+def _fills_a_disk(sentences: Sequence[Sentence]) -> bool:
+    """Whether what leaks by the words of a page is a disk: it is full, and nothing is said of the memory of card or host."""
+    words = _table()["whose"]
+    of_memory = [words["host"], words["card"], _table()["words"]["OOM"]]
+    is_said = any(_pattern(words["disk"]).search(each.text) for each in sentences)
+    return is_said and not any(_pattern(pattern).search(each.text) for pattern in of_memory for each in sentences)
 
 
 def _with_phase(reading: Reading, sentences: Iterable[Sentence]) -> Reading:

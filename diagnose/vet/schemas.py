@@ -1283,6 +1283,7 @@ class Prose(Row):
     trains: list[str]
     learns: str
     whose: dict[str, str]
+    reserves: dict[str, str]
     useless: str
     tries: str
     ends: str

@@ -41,7 +41,8 @@ _CARD = lazy_compile(r"GPU[_:](\d{1,4})")
 _STATS = lazy_compile(r"\s*(?:Limit|InUse|MaxInUse|NumAllocs|MaxAllocSize|\w*Reserved|LargestFreeBlock):\s+\d")
 _BLOCK = lazy_compile(
     r"\s*(?:BufferAssignment |(?:parameter|constant|maybe_live_out|preallocated temp|total) allocation:|Used [\d.]+[KMGT]? of)"
-    r"|Total hbm usage|Program hbm requirement|\s*(?:reserved|program|arguments|global|scoped|HLO temp) +[\d.]+[BKMG]"
+    r"|Total hbm usage|Program hbm requirement|Output size [\d.]+[BKMG]"
+    r"|\s*(?:reserved|program|arguments|global|scoped|HLO temp) +[\d.]+[BKMG]"
 )
 
 
@@ -91,6 +92,8 @@ def read(text: str) -> Message | None:
         _add_shape_size(message, statement, first.get("node_type"))
     if message.gpu is None and (card := _CARD.search(statement.word("DEVICE", "BFC", "DESTINATION"))):
         message.gpu = int(card[1])
+    if "unpadded" in first:
+        message.facts["log.program_unpadded"] = parse_amount(first["unpadded"].words[0])
     for part in (statement for statement in statements if statement.kind == "buffers"):
         name = _PARTS.get(part.words[0].removesuffix(" allocation:"))
         if name is not None and len(part.words) > 1:
