@@ -238,23 +238,30 @@ def _compare_with_message(book: FactBook, ledger: Ledger) -> list[Fact]:
     moment, allocated = ledger.moment(ledger.failing), ledger.observed
     if moment is None:
         return _unsharded_weights(book, ledger)
-    if allocated is None:
+    most = allocated or _held_at_most(book)
+    if most is None or (allocated is None and moment.name in ("load", "init")):
         return []
-    comparison = f"{moment.name} against allocated"
-    if moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
+    comparison = f"{moment.name} against {'allocated' if allocated is not None else 'what the card holds'}"
+    if allocated is not None and moment.name in ("load", "init"):  # states are still being built: less than the whole proves nothing
         enough = moment.total.high >= (1 - MEETS) * allocated.low
         return [derived_fact("ledger.verdict", "agrees" if enough else "below", comparison)] if ledger.complete else []
     made_groups = set(MADE_AT.get(moment.name, ()))
     alive = [term for term in moment.terms if term.group not in made_groups and term.key not in GRADIENTS]
-    if total([term.size for term in alive if term.group in FIXED]).low > allocated.high * (1 + MEETS / 10):
+    if total([term.size for term in alive if term.group in FIXED]).low > most.high * (1 + MEETS / 10):
         return [derived_fact("ledger.verdict", "above", comparison)]
     if not ledger.complete:
         return []
-    if moment.total.high < (1 - MEETS) * allocated.low:
+    if allocated is not None and moment.total.high < (1 - MEETS) * allocated.low:
         return [derived_fact("ledger.verdict", "below", comparison)]
-    if total([term.size for term in alive]).low <= (1 + MEETS) * allocated.high:
-        return [derived_fact("ledger.verdict", "agrees", comparison)]
+    if total([term.size for term in alive]).low <= (1 + MEETS) * most.high:
+        return [derived_fact("ledger.verdict", "agrees", comparison)] if allocated is not None else []
     return [derived_fact("ledger.verdict", "above", comparison)] if "data.tokens_in_batch" in book else []
+
+
+def _held_at_most(book: FactBook) -> Size | None:
+    """What torch has allocated at most, where the message does not say: what the process holds, else what of the card is not free."""
+    capacity, free = book.size("log.capacity"), book.size("log.free")
+    return book.size("log.process_in_use") or (not_negative(capacity - free) if capacity is not None and free is not None else None)
 
 
 def _unsharded_weights(book: FactBook, ledger: Ledger) -> list[Fact]:

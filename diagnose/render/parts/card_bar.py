@@ -403,7 +403,8 @@ def largest_part(diagnosis: Diagnosis, lang: Lang) -> str:
     largest = max(parts, key=lambda part: part.bytes)
     if largest.bytes < LARGE * memory.edge:
         return ""
-    return word("largest_known", lang, what=largest.name(lang), much=words.gib(largest.bytes), card=words.gib(memory.edge))
+    name = "largest_exceeds" if largest.bytes > memory.edge else "largest_known"
+    return word(name, lang, what=largest.name(lang), much=words.gib(largest.bytes), card=words.gib(memory.edge))
 
 
 def figure(part: Part) -> str:
