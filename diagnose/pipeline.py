@@ -182,13 +182,12 @@ def diagnose(
     concerns_memory = event is None or event.status != "lookalike"  # remedies for memory do not cure a lookalike
     if event is not None and not concerns_memory and families.of(event.family).memory:
         judgement = judgement._replace(causes=())  # memory that did not run out was filled by nothing
-    outcome = (
-        plan.make(book, ledgers, judgement, settings.documents, trial, rules, identity=identity(attributions, book))
-        if concerns_memory
-        else _of_causes(plan.make(book, ledgers, judgement, settings.documents, trial, rules), judgement)
-        if judgement.causes
-        else plan.Outcome()
-    )
+    outcome = plan.Outcome()
+    if concerns_memory or judgement.causes:
+        asked_by = identity(attributions, book) if concerns_memory else None
+        outcome = plan.make(book, ledgers, judgement, settings.documents, trial, rules, identity=asked_by)
+    if not concerns_memory:
+        outcome = _of_causes(outcome, judgement)
     judgement = judgement._replace(faults=(*judgement.faults, *outcome.faults))
     rule_notices = (Notice("warning", "rule", phrase("judge.rule_sits_out", fault=fault)) for fault in judgement.faults)
     return replace(

@@ -407,7 +407,8 @@ def test_what_a_title_says_and_the_settings_refute_was_not_tried() -> None:
 
 def test_smaller_samples_of_one_kind_that_did_not_help_speak_against_those_of_any() -> None:
     def vain(*remedies: str) -> set[str]:
-        return base_rates.tried(FactBook(Fact("report.tried", remedy, "said", Witness("page.md", 3)) for remedy in remedies))
+        facts = FactBook(Fact("report.tried", remedy, "said", Witness("page.md", 3)) for remedy in remedies)
+        return base_rates.tried(job_of(facts, (), judged(), [], (), None, edit))
 
     assert vain("lower_image_resolution") == {"lower_image_resolution", "smaller_samples"}
     assert vain("lower_micro_batch") == {"lower_micro_batch"}

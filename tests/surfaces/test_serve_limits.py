@@ -171,8 +171,8 @@ def stubborn() -> dict[str, tuple[str, bytes]]:
     ("surface", "told"),
     [*((surface, [signal.SIGTERM]) for surface in ("serve", "mcp", "bot feishu", "bot slack")), ("serve", [signal.SIGINT, signal.SIGINT])],
 )
-def test_a_signal_ends_it_in_five_seconds_whoever_is_connected(surface: str, told: list[signal.Signals]) -> None:
-    """With 0, without a word, and no process is left."""
+def test_a_signal_ends_it_whoever_is_connected(surface: str, told: list[signal.Signals]) -> None:
+    """With 0, without a word, and no process is left. The server gives itself five seconds; a busy machine may add to them."""
     with listening(surface) as server, contextlib.ExitStack() as connections:
         assert halt_workers(server) or surface == "mcp"  # which starts them for its first question
         for head, body in stubborn().values():
@@ -185,7 +185,7 @@ def test_a_signal_ends_it_in_five_seconds_whoever_is_connected(surface: str, tol
             for number in told:
                 server.process.send_signal(number)
                 time.sleep(0.3)
-            assert server.process.wait(15) == 0  # a busy machine takes longer than the five seconds that the server gives itself
+            assert server.process.wait(15) == 0
         assert server.process.stdout is not None
         assert server.process.stdout.read() == b"" and round(CUT_SECONDS) + 1 <= 5
         ends = time.monotonic() + 2

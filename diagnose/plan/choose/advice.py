@@ -65,7 +65,7 @@ def make(
     usual = not any(offer.leads for offer in offers) and not (before_a_run and has_choice(offers))
     if usual or is_thin(offers, job):
         offers, refused = with_usual(job, offers, refused)
-    tried = base_rates.tried(book, base_rates.refuted(job))
+    tried = base_rates.tried(job)
     offers = either_way(ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped), job)
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     if (proven := next((offer for offer in offers if offer.id in noted), None)) is not None:  # who ran it knows better than the ledger
@@ -153,7 +153,7 @@ def with_usual(job: Job, offers: list[Offer], refused: list[Rejected]) -> tuple[
         if offer.id not in words and (offer.leads or not offer.blind)
     ]
     listed = base_rates.listed(ranked(called), job)
-    known = {offer.id for offer in listed} | base_rates.tried(job.book, base_rates.refuted(job))
+    known = {offer.id for offer in listed} | base_rates.tried(job)
     cures = [offer for offer in called if offer.fits in ("yes", "likely") and offer.id not in known]
     return [*kept, *listed, *(cures if job.bench.fits({}) == "no" else ())], [
         *(entry for entry in refused if entry.id not in words),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -11,7 +11,6 @@ from diagnose import rule_files, vocabulary
 from diagnose.decide import hypotheses
 from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
-from diagnose.facts import FactBook
 from diagnose.phrases import phrase, same
 from diagnose.plan.choose.gate import is_conditional, wanted
 from diagnose.plan.choose.relevance import is_anybodys_script, several
@@ -125,10 +124,11 @@ def _alike(word: str, other: str) -> bool:
     return word == other or any({word, other} <= set(kind) for kind in rule_files.table("vocabulary")["of_a_kind"])
 
 
-def tried(book: FactBook, refuted: Collection[str] = ()) -> set[str]:
-    """The remedies that did not help by the report's own words; with smaller samples of one kind those of any kind did not, either.
-    `refuted`: those of which the settings show that the words are wrong."""
-    said, kinds = {str(fact.value) for fact in book.all("report.tried")}.difference(refuted), rule_files.table("vocabulary")["of_a_kind"]
+def tried(job: Job) -> set[str]:
+    """The remedies that did not help by the report's own words, where no setting refutes them; with smaller samples of one kind those of
+    any kind did not, either."""
+    book, kinds = job.book, rule_files.table("vocabulary")["of_a_kind"]
+    said = {str(fact.value) for fact in book.all("report.tried")} - refuted(job)
     of_samples = next(kind for kind in kinds if vocabulary.any_sample() in kind)
     if hypotheses.phase(book) == "eval" and book.switch("train.enabled") is not True:  # the only batch is the one that is evaluated
         said = said.union(*(pair for pair in rule_files.table("vocabulary")["by_regime"] if said.intersection(pair)))
@@ -146,7 +146,7 @@ def _best(offers: Sequence[Offer], rate: Mapping[str, float], job: Job) -> list[
     """Those that pass, by benefit and cost; behind one of each kind the others of that kind. What was tried in vain is the last, and stays
     only if it can be carried further."""
     able = [offer for offer in offers if offer.id in rate and not is_blind_guess(offer, job) and not is_trifle(offer)]
-    vain = tried(job.book, refuted(job))
+    vain = tried(job)
     left = [offer for offer in able if offer.id not in vain or offer.changes]
     ordered = sorted(left or able, key=lambda offer: (offer.id in vain, -rate[offer.id] / cost(offer)))
     kinds: Sequence[Sequence[str]] = rule_files.table("vocabulary")["of_a_kind"]
