@@ -70,7 +70,8 @@ def test_it_is_said_from_which_release_on_an_added_key_is_there(tmp_path: Path) 
             store.connection.execute("update diagnoses set digest = ? where diagnosis = ?", [json.dumps(told), diagnosis])
         found = summarize(store)
         group = next(group for group in found.groups if group.plan and any(variant.edits for variant in group.plan.variants))
-        for lang, clause in (("en", "Axolotl 0.12 or newer"), ("zh", "需 Axolotl 0.12 及以上")):
+        clauses: dict[Lang, str] = {"en": "Axolotl 0.12 or newer", "zh": "需 Axolotl 0.12 及以上"}
+        for lang, clause in clauses.items():
             pages = report.write_html(store, found, tmp_path / "report.html", lang, redact=False)
             written = [page.read_text(encoding="utf-8") for page in pages]
             texts = [
