@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import pairwise, takewhile, zip_longest
+from itertools import chain, pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -124,6 +124,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     facts: list[Fact] = []
     notices: list[Notice] = []
     event: Event | None = None
+    speaking: list[tuple[Scanned, list[Sentence]]] = []
     trains = False
     for log in logs:
         if log.input.bytes > LARGEST:
@@ -135,10 +136,12 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         trains = trains or any(_pattern(_table()["learns"]).search(sentence.text) for sentence in sentences)
         failure = _failure(log, sentences) if event is None and reading.root is None else None
         event = event or failure
+        speaking.append((log, sentences))
         reading = _with_phase(reading, sentences)
         if failure is not None or is_page(log):
             facts += facts_in(sentences, log.input.name)
-    event = event or (_reserves(logs, facts) if reading.root is None else None)
+    if reading.root is None:
+        event = event or _reserves(logs, facts) or next(filter(None, (_unnamed(log, sentences) for log, sentences in speaking)), None)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(fact._replace(origin="said") if fact.origin == "log" else fact for fact in own), *facts]
@@ -293,7 +296,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
-    """The failure of memory that the text speaks of; a heading before any sentence."""
+    """The failure of memory that the text says there was; a heading before any sentence."""
     report = next(
         (
             (sentence, rule)
@@ -303,9 +306,38 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         ),
         None,
     )
-    if report is None:
+    return None if report is None else _event(log, sentences, *report)
+
+
+def _unnamed(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
+    """The failure of a page that speaks of memory, though no sentence of it and no line that is known says that some ran out."""
+    table = _table()["unnamed"]
+
+    def speaks(text: str, where: str) -> bool:
+        text = _pattern(table["none"]).sub("", text)
+        return _pattern(table[where]).search(text) is not None and not _speaks_of_failure(text)  # else that was denied or supposed
+
+    if not is_page(log):
         return None
-    sentence, rule = report
+    complains = (each for each in sentences if speaks(each.text, "title" if each.heading and each is sentences[0] else "sentence"))
+    sentence = next(chain(complains, (line for line in _printed_lines(log) if speaks(line.text, "printed"))), None)
+    if sentence is None:
+        return None
+    on_host = _pattern(table["host"]).search(sentence.text) is not None and not _pattern(_table()["whose"]["card"]).search(sentence.text)
+    rule = {"family": _table()["whose"]["family"] if on_host else table["family"], "general": not on_host}
+    return _event(log, sentences, sentence, rule, reason="unnamed")
+
+
+def _printed_lines(log: Scanned) -> Iterator[Sentence]:
+    """The lines of a page, whoever wrote them."""
+    for excerpt in log.excerpts:
+        for number, line in enumerate(excerpt.raw[:MOST].decode("utf-8", "replace").split("\n"), excerpt.line):
+            if len(line) <= LONGEST:
+                yield Sentence(line.strip(), number)
+
+
+def _event(log: Scanned, sentences: Sequence[Sentence], sentence: Sentence, rule: Mapping[str, Any], *, reason: str = "said") -> Event:
+    """The failure that a sentence of the log tells of."""
     page, frames, place = cut_traceback.frames_at_last_place(log)
     said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
     last = log.excerpts[-1]
@@ -323,7 +355,7 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
     return Event(
         family=rule["family"],
         status="suspected",
-        reason="said",
+        reason=reason,
         exception=sentence.text[:120],
         phase=phase or "unknown",
         frames=frames,
