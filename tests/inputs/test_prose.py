@@ -211,6 +211,14 @@ def test_a_message_in_a_heading_goes_behind_a_log_line(title: str, message: str,
     assert (event.evidence[0].line, str(event.requested)) == (6, requested)
 
 
+@pytest.mark.parametrize("quoted", ["`CUDA error: out of memory`", '"RuntimeError: CUDA error: out of memory"'])
+def test_a_message_that_a_sentence_quotes_goes_behind_the_printed_one(quoted: str) -> None:
+    printed = '  File "/opt/torch/utils/data/_utils/pin_memory.py", line 37, in pin_memory\n    return data.pin_memory(device)\n'
+    page = f"# It stops\n\nIn the first epoch it says {quoted} though most of the card is free.\n\n```\nTraceback (most recent call last):\n{printed}"
+    diagnosis = diagnose.explain(f"{page}RuntimeError: CUDA error: out of memory\n```\n")
+    assert [event.family for event in diagnosis.events] == ["pinned_host"]
+
+
 def test_a_message_in_a_heading_alone_is_the_failure_if_a_program_printed_it() -> None:
     """Its figures show that, or that it is the whole line of an exception; in the words of a person it is only named."""
     assert [diagnose.explain(f"{title}\n\nPlease help!\n").verdict.status for title in _TITLES] == ["oom", "oom", "oom", "suspected"]

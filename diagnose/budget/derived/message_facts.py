@@ -36,6 +36,8 @@ def facts_of_message(book: FactBook) -> list[Fact]:
     if family_traits.limited:
         message_facts.append(derived_fact("host.shared", False, "the limit that was reached is the job's own"))
         message_facts.append(derived_fact("host.limited", True, f"family {family}"))
+    if "log.windows" not in book and book.switch("log.windows_driver") and not book.switch("log.wsl"):
+        message_facts.append(derived_fact("log.windows", True, "the driver is that of Windows, and nothing speaks of WSL"))
     requested, free = book.size("log.requested"), book.size("log.free")
     room = _free_under_cap(book)
     if family:

@@ -48,6 +48,10 @@ _HEADING = lazy_compile(r"[> ]{0,6}(?:#{1,6} |\*\*[^*\n]{1,300}\*\*\s{0,9}$)")
 _TITLE = lazy_compile(
     r"(?!.*(?:\d:\d\d|\b(?:INFO|WARN(?:ING)?|ERROR|FATAL|error|warning)\b|Error|Exception))[\w ,.'\"()，。、：！-]*\w{2}[ ,(，：]{0,3}$"
 )
+#: What stands in a sentence before the words of a message that it quotes.
+_SENTENCE = lazy_compile(
+    r"(?!.*(?:\d:\d\d|\b(?:INFO|WARN(?:ING)?|ERROR|FATAL)\b|[\w/\\]\.\w+:))[^\n]{0,300}\w[^\w\n`]{0,3} ?(?:`{1,3}|[\"“«'])(?:\w+(?:Error|Exception): )?$"
+)
 #: A line of an exception that a program printed, as a title quotes it.
 _WHOLE = lazy_compile(
     r"[> ]{0,6}(?:#{1,6} {1,4})?(?:\[[A-Za-z][\w /-]{1,24}\]\s?:?\s?){0,2}[\"'`*]{0,3}[\w.]{1,80}(?:Error|Exception): "
@@ -108,6 +112,13 @@ class PlacedMessage:
             return False
         is_title = not self.page.excerpt.offset and len(self.page) > 2 and not self.page.line(1).text.strip()
         return is_title and _TITLE.match(self.page.excerpt.raw[: min(self.offset, CONTEXT)].decode("utf-8", "replace")) is not None
+
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it stands between the marks in which a sentence quotes it."""
+        start = self.offset - self.page.excerpt.offset - self.page.bounds(self.index)[0]
+        raw = self.page.excerpt.raw[self.page.bounds(self.index)[0] :][: min(start, CONTEXT)]
+        return _SENTENCE.match(raw.decode("utf-8", "replace")) is not None
 
     @property
     def is_whole_line(self) -> bool:

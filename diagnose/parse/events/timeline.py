@@ -129,8 +129,11 @@ def _doubt_last_growth(messages: Sequence[PlacedMessage], pages: Sequence[Page])
 
 def _without_guesses(messages: Sequence[PlacedMessage]) -> Sequence[PlacedMessage]:
     """Drop weak witnesses, such as Ray's generic list of reasons for a lost worker, if anything else was found; what a heading of a page
-    quotes, if a log speaks of a failure or the heading has no figures: then these are a person's words (inputs/prose)."""
+    quotes, if a log speaks of a failure or the heading has no figures: then these are a person's words (inputs/prose). So are those that a
+    sentence quotes where the message is printed elsewhere."""
     messages = [placed for placed in messages if not (_is_only_named(placed) and placed.is_heading)]
+    printed = [placed for placed in messages if not (_is_only_named(placed) and placed.is_quoted)]
+    messages = printed if any(placed.message.status == "oom" and not placed.message.guess for placed in printed) else messages
     certain = [placed for placed in messages if not placed.message.guess] or messages
     if any(not placed.is_heading and placed.message.status != "lookalike" for placed in certain):
         return [placed for placed in certain if not placed.is_heading]

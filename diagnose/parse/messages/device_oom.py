@@ -172,11 +172,17 @@ def _count_sibling_ranks(message: Message) -> None:
         message.facts["log.siblings"] = len(mine) - (own is not None)
 
 
+#: A capacity that only the driver of Windows tells: all of a card for a desktop.
+_WHOLE = lazy_compile(r"(?:2|3|4|5|6|8|10|11|12|16|24)\.00 GiB")
+
+
 def _infer_driver(message: Message) -> None:
     """Add what impossible figures reveal: the Windows driver, a request that overflowed, torch's reserve for segments."""
     figures, facts = message.figures, message.facts
     requested, capacity = figures.get("requested"), figures.get("capacity")
     if "process_in_use" in figures and figures["process_in_use"] is None:  # 2^64-1: the driver of Windows tells no such figure
+        facts["log.windows_driver"] = True
+    if message.family == "torch_cuda" and capacity is not None and _WHOLE.fullmatch(capacity.text):  # others take a part for themselves
         facts["log.windows_driver"] = True
     if "requested" in figures and (requested is None or (capacity is not None and requested.low > ABSURD * max(1, capacity.high))):
         facts["log.request_overflow"] = True
