@@ -349,8 +349,8 @@ def _event(log: Scanned, sentences: Sequence[Sentence], sentence: Sentence, rule
     if rule.get("general"):
         particular = next((other for each in sentences if (other := _reports(each.text)) and not other.get("general")), None)
         rule = particular or _whose(rule, sentences, phase)
-        if particular is None and _fills_a_disk(sentences):
-            return Event(family="other", status="lookalike", reason="disk_full", exception=sentence.text[:120], evidence=(witness,))
+    if _fills_a_disk(sentences, is_general=bool(rule.get("general"))):
+        return Event(family="other", status="lookalike", reason="disk_full", exception=sentence.text[:120], evidence=(witness,))
     evidence = (witness, page.witness(place)) if page is not None and frames else (witness,)
     return Event(
         family=rule["family"],
@@ -394,9 +394,15 @@ def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence], phase: str) -
     return {**rule, "family": words["family"]} if on_host else rule
 
 
-def _fills_a_disk(sentences: Sequence[Sentence]) -> bool:
-    """Whether what leaks by the words of a page is a disk: it is full, and nothing is said of the memory of card or host."""
+def _fills_a_disk(sentences: Sequence[Sentence], *, is_general: bool) -> bool:
+    """Whether what is full by the words of a page is a disk: by the system's own words for that, or, of what may be any memory, where
+    nothing is said of that of card or host."""
     words = _table()["whose"]
+    refused = [each.text for each in sentences if _pattern(words["disk_error"]).search(each.text)]
+    if refused and not any(_pattern(words["shared"]).search(each.text) for each in sentences):
+        return True
+    if not is_general:
+        return False
     of_memory = [words["host"], words["card"], _table()["words"]["OOM"]]
     is_said = any(_pattern(words["disk"]).search(each.text) for each in sentences)
     return is_said and not any(_pattern(pattern).search(each.text) for pattern in of_memory for each in sentences)
