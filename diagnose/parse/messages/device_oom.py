@@ -28,7 +28,7 @@ _WITHOUT_HINT = lazy_compile(r"reserved in total by PyTorch\)\s*$")
 CLASS = "OutOfMemoryError"
 
 #: A request this many times the card is no request of a model but an overflow: nothing about memory cures it.
-ABSURD = 1024
+ABSURD = 128
 
 #: Ranks that do the same hold the same but for their share of the batch, and a launcher starts them within few process numbers.
 ALIKE, NEIGHBOURS = 0.25, 16
