@@ -476,8 +476,8 @@ FULL = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {0}. GPU 0
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate more than 1EB memory.", True),
         (FULL.format("17179869184.00 GiB", "79.15 GiB", ""), True),
         (FULL.format("1048576.00 GiB", "94.99 GiB", ""), True),
-        (FULL.format("81920.00 GiB", "79.15 GiB", ""), True),
-        (FULL.format("80000.00 GiB", "79.15 GiB", ""), False),
+        (FULL.format("10240.00 GiB", "79.15 GiB", ""), True),
+        (FULL.format("10000.00 GiB", "79.15 GiB", ""), False),
         (FULL.format("80.00 GiB", "79.15 GiB", ""), False),
     ],
 )
