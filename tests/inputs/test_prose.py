@@ -214,8 +214,9 @@ def test_a_message_in_a_heading_goes_behind_a_log_line(title: str, message: str,
 @pytest.mark.parametrize("quoted", ["`CUDA error: out of memory`", '"RuntimeError: CUDA error: out of memory"'])
 def test_a_message_that_a_sentence_quotes_goes_behind_the_printed_one(quoted: str) -> None:
     printed = '  File "/opt/torch/utils/data/_utils/pin_memory.py", line 37, in pin_memory\n    return data.pin_memory(device)\n'
-    page = f"# It stops\n\nIn the first epoch it says {quoted} though most of the card is free.\n\n```\nTraceback (most recent call last):\n{printed}"
-    diagnosis = diagnose.explain(f"{page}RuntimeError: CUDA error: out of memory\n```\n")
+    said = f"# It stops\n\nIn the first epoch it says {quoted} though most of the card is free.\n\n"
+    trace = f"Traceback (most recent call last):\n{printed}RuntimeError: CUDA error: out of memory\n"
+    diagnosis = diagnose.explain(f"{said}```\n{trace}```\n")
     assert [event.family for event in diagnosis.events] == ["pinned_host"]
 
 

@@ -50,7 +50,8 @@ _TITLE = lazy_compile(
 )
 #: What stands in a sentence before the words of a message that it quotes.
 _SENTENCE = lazy_compile(
-    r"(?!.*(?:\d:\d\d|\b(?:INFO|WARN(?:ING)?|ERROR|FATAL)\b|[\w/\\]\.\w+:))[^\n]{0,300}\w[^\w\n`]{0,3} ?(?:`{1,3}|[\"“«'])(?:\w+(?:Error|Exception): )?$"
+    r"(?!.*(?:\d:\d\d|\b(?:INFO|WARN(?:ING)?|ERROR|FATAL)\b|[\w/\\]\.\w+:))[^\n]{0,300}\w[^\w\n`]{0,3} ?(?:`{1,3}|[\"“«'])"
+    r"(?:\w+(?:Error|Exception): )?$"
 )
 #: A line of an exception that a program printed, as a title quotes it.
 _WHOLE = lazy_compile(

@@ -56,7 +56,9 @@ def newer(rule: Rule, job: Job) -> Offer | None:
     if rule.remedy == vocabulary.releases()["downgrade"]:
         said = next((fact for fact in job.book.all("report.helped") if fact.value == rule.remedy), None)
         return offered(rule, job, {}, None, None, "unknown", phrase("plan.older", said=said.witness.text)) if said is not None else None
-    is_program = "run.project" in job.book or "run.program" in job.book or cause.outcome == "fires"  # which is not named, and yet the defect is its own for sure
+    is_program = (
+        "run.project" in job.book or "run.program" in job.book or cause.outcome == "fires"
+    )  # which is not named, and yet the defect is its own for sure
     if library is None and not (is_program and cause.cause in vocabulary.having("in_code")):
         return None
     why = phrase("plan.newer", title=cause.title)
