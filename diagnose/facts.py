@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from diagnose import rule_files
@@ -39,6 +40,12 @@ class Witness(NamedTuple):
     column: int = 0
     text: str = ""
     key: str = ""
+
+
+def file_of(source: str) -> str:
+    """The file that an input is, or is a block of, without its folders."""
+    file = source.partition("#block-")[0]
+    return PurePath(file).name or file
 
 
 class Fact(NamedTuple):

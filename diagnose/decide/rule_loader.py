@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     any: tuple[Comparison, ...]
     none: tuple[Comparison, ...]
     presume: Mapping[str, str]
-    assuming: Text | None  # how the presumption is said aloud; None: in general words
+    assuming: Mapping[str, Text]  # how each presumption is said aloud, or ("") all at once; empty: in general words
     accounts_for: Node | None
     yields_to: tuple[str, ...]  # rules, or causes of the vocabulary, that set this one aside
     evidence: Text
@@ -79,7 +79,7 @@ def rule_of(raw: Raw, *, ours: bool = False) -> Rule:
             any=_lines(when.get("any", ())),
             none=_lines(when.get("none", ())),
             presume=dict(raw.get("presume", {})),
-            assuming=_text(raw["assuming"]) if "assuming" in raw else None,
+            assuming=_assuming(raw.get("assuming", {})),
             accounts_for=None if accounts is None else parse_sum(accounts) if isinstance(accounts, str) else node_of(accounts),
             yields_to=tuple(raw.get("yields_to", ())),
             evidence=_text(raw["evidence"]),
@@ -96,6 +96,11 @@ def rule_of(raw: Raw, *, ours: bool = False) -> Rule:
 
 def _text(entry: Mapping[str, str]) -> Text:
     return Text(entry["en"], entry["zh"])
+
+
+def _assuming(entry: Mapping[str, Any]) -> dict[str, Text]:
+    """One text for all that is presumed, or one for each fact that is worth saying."""
+    return {"": _text(entry)} if "en" in entry else {fact: _text(text) for fact, text in entry.items()}
 
 
 def _lines(entries: Sequence[Any]) -> tuple[Comparison, ...]:

@@ -19,8 +19,14 @@ PLACEHOLDER = re.compile(r"\{([a-z]\w*(?:\.[a-z]\w*)+)\}")
 
 
 def assumption(rule: Rule, lookup: Lookup, presumed: Mapping[str, Value]) -> Text | None:
-    """What a verdict presumes, as its rule says it or in general words; None where it presumes nothing."""
-    return filled(rule.assuming or _assumptions(presumed), lookup) if presumed else None
+    """What a verdict presumes, as its rule says it or in general words; None where it presumes nothing, or nothing worth saying."""
+    if not presumed:
+        return None
+    if not rule.assuming:
+        return _assumptions(presumed)
+    said = [filled(text, lookup) for fact, text in rule.assuming.items() if not fact or fact in presumed]
+    english, chinese = phrase("judge.and")
+    return Text(english.join(text.en for text in said), chinese.join(text.zh for text in said)) if said else None
 
 
 def _assumptions(presumed: Mapping[str, Value]) -> Text:

@@ -18,6 +18,7 @@ from diagnose.inputs.pasted_page import LARGEST, PRE, PRE_END, is_page
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases
 from diagnose.parse.model.event import Event
+from diagnose.parse.text.kept_patterns import KeptPatterns
 from diagnose.parse.text.lines import SHOWN
 from diagnose.phrases import Text, phrase
 from diagnose.units import Size
@@ -403,7 +404,7 @@ def _fills_a_disk(sentences: Sequence[Sentence], *, is_general: bool) -> bool:
         return True
     if not is_general:
         return False
-    of_memory = [words["host"], words["card"], _table()["words"]["OOM"]]
+    of_memory = [words["host"], words["card"], "{OOM}"]
     is_said = any(_pattern(words["disk"]).search(each.text) for each in sentences)
     return is_said and not any(_pattern(pattern).search(each.text) for pattern in of_memory for each in sentences)
 
@@ -674,7 +675,11 @@ def _remedies() -> Mapping[str, Sequence[_Remedy]]:
 @cache
 def _switches() -> re.Pattern[str]:
     """The words of all switches."""
-    return _pattern("|".join(rule["says"] for rule in _table()["tried"] if "switch" in rule))
+    return _pattern(_of_switches())
+
+
+def _of_switches() -> str:
+    return "|".join(rule["says"] for rule in _table()["tried"] if "switch" in rule)
 
 
 def _remedy(rule: Mapping[str, Any]) -> _Remedy:
@@ -683,7 +688,7 @@ def _remedy(rule: Mapping[str, Any]) -> _Remedy:
     table = _table()
 
     def pattern(text: str | None) -> re.Pattern[str] | None:
-        return _pattern(text.replace("{CHANGED}", table["changed"]).replace("{NOUN}", setting or "")) if text else None
+        return _pattern(_of_setting(text, setting)) if text else None
 
     return _Remedy(
         id=rule["remedy"],
@@ -695,6 +700,11 @@ def _remedy(rule: Mapping[str, Any]) -> _Remedy:
         is_switch="switch" in rule,
         is_whole="whole" in rule,
     )
+
+
+def _of_setting(text: str, setting: str | None) -> str:
+    """A pattern of what was done with a setting."""
+    return text.replace("{CHANGED}", _table()["changed"]).replace("{NOUN}", setting or "")
 
 
 def _generates(sentences: Sequence[Sentence]) -> bool:
@@ -739,16 +749,21 @@ def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...
 
 def _has_number(text: str) -> bool:
     """Whether a number stands in a sentence, in figures or in words."""
-    return _pattern(rf"\d|(?<![a-z])(?:{'|'.join(_table()['numbers'])})").search(text) is not None
+    return _pattern(_of_numbers()).search(text) is not None
+
+
+def _of_numbers() -> str:
+    return rf"\d|(?<![a-z])(?:{'|'.join(_table()['numbers'])})"
 
 
 @cache
 def _fact_rules() -> Sequence[tuple[Mapping[str, Any], re.Pattern[str], re.Pattern[str] | None]]:
     """The rules of facts with their patterns: what they read, and what keeps them from it."""
-    return [
-        (rule, _pattern(rule["says"].replace("{LABEL}", rule.get("label", ""))), _pattern(rule["unless"]) if "unless" in rule else None)
-        for rule in _table()["facts"]
-    ]
+    return [(rule, _pattern(_of_label(rule)), _pattern(rule["unless"]) if "unless" in rule else None) for rule in _table()["facts"]]
+
+
+def _of_label(rule: Mapping[str, Any]) -> str:
+    return str(rule["says"]).replace("{LABEL}", rule.get("label", ""))
 
 
 def _is_advice(text: str) -> bool:
@@ -1182,10 +1197,40 @@ def _table() -> Mapping[str, Any]:
 @cache
 def _pattern(says: str) -> re.Pattern[str]:
     """A pattern of the table, its {words} filled in; Chinese stands between words of Latin letters, so that \\b ends those."""
+    return _PATTERNS.get(says)
+
+
+def _expanded(says: str) -> str:
     for _ in range(3):
         for name, part in _table()["words"].items():
             says = says.replace(f"{{{name}}}", part)
-    return re.compile(says, re.IGNORECASE | re.ASCII)
+    return says
+
+
+def _searched() -> Iterator[str]:
+    """The patterns that pages are searched for, their {words} not filled in."""
+    table = _table()
+    yield from (_of_switches(), _of_numbers(), "{OOM}")
+    yield from _texts({name: part for name, part in table.items() if name not in ("words", "facts", "tried", "helped")})
+    for rule in table["facts"]:
+        yield from (_of_label(rule), *_texts({name: part for name, part in rule.items() if name != "says"}))
+    for rule in (*table["tried"], *table["helped"]):
+        setting = rule.get("lowers") or rule.get("raises")
+        changes = [table["lowered" if "lowers" in rule else "raised"], table["valued"]] if setting else []
+        yield from (_of_setting(text, setting) for text in (*_texts(rule), *changes))
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """What may be a pattern in a part of the table."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        yield from (text for name, each in part.items() if name not in ("examples", "others") for text in _texts(each))
+    elif isinstance(part, list):
+        yield from (text for each in part for text in _texts(each) if not isinstance(each, str))
+
+
+_PATTERNS = KeptPatterns("prose.patterns", _searched, _expanded, re.IGNORECASE | re.ASCII, "prose")
 
 
 def _witness(source: str, sentence: Sentence) -> Witness:

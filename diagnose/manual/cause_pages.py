@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from diagnose.decide.expression import parse_sum
 from diagnose.manual.blocks import Block, Grid, Heading, Items, Paragraph, code, link, quoted
@@ -59,9 +60,16 @@ def _conditions(entry: Entry, lang: Lang) -> Iterator[Block]:
         yield from conditions(raw["when"].get(part, ()), part, lang)
     if "presume" in raw:
         yield Heading(3, tr("presumed", lang))
-        sentence = tr("aloud", lang, said=rule_text(raw["assuming"], lang)) if "assuming" in raw else ""
+        said = raw.get("assuming", {})
+        sentence = tr("aloud", lang, said=rule_text(said, lang)) if "en" in said else ""
         yield Paragraph(tr("presuming", lang) + sentence)
-        yield Items(tuple(explained_value(name, value_text(text, lang), lang) for name, text in raw["presume"].items()))
+        yield Items(tuple(_presumption(name, text, said, lang) for name, text in raw["presume"].items()))
+
+
+def _presumption(name: str, text: str, said: Mapping[str, Any], lang: Lang) -> str:
+    """One fact that is taken for granted, and how that is said."""
+    explained = explained_value(name, value_text(text, lang), lang)
+    return explained + tr("aloud", lang, said=rule_text(said[name], lang)) if name in said else explained
 
 
 def _ranking(entry: Entry, index: RuleIndex, address: PageAddress) -> Iterator[Block]:

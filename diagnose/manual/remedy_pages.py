@@ -105,6 +105,8 @@ def _price(entry: Entry, lang: Lang) -> Iterator[Block]:
     yield Items((*texts, tr("host_memory", lang)) if "host_memory" in raw["price"] else tuple(texts))
     if "serving" in raw:
         yield Paragraph(tr("serving", lang, said=rule_text(raw["serving"], lang)))
+    for name, said in raw.get("serving_in", {}).items():
+        yield Paragraph(tr("serving_in", lang, program=framework_tables.display_name(name).to(lang), said=rule_text(said, lang)))
 
 
 def _conditions(entry: Entry, lang: Lang) -> Iterator[Block]:

@@ -35,14 +35,20 @@ def check(paper: Paper) -> Iterator[Fault]:
 
 
 def said(paper: Paper) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    yield from (((field,), paper.data[field]) for field in SAID if field in paper.data)
+    yield from (((field,), paper.data[field]) for field in SAID if field in paper.data and not of_facts(paper.data[field]))
+    yield from ((("assuming", fact), entry) for fact, entry in paper.data.get("assuming", {}).items() if of_facts(paper.data["assuming"]))
     if paper.room == "remedies":
         for field in ("not_when", "caveats"):
             for index, entry in enumerate(paper.data.get(field, ())):
                 yield (field, index), entry
-        for field in ("programs", "asks"):
+        for field in ("programs", "serving_in", "asks"):
             for name, entry in paper.data.get(field, {}).items():
                 yield (field, name), entry
+
+
+def of_facts(entry: Any) -> bool:
+    """Whether an assumption is said fact by fact."""
+    return isinstance(entry, Mapping) and bool(entry) and all(isinstance(text, Mapping) for text in entry.values())
 
 
 def text(paper: Paper, at: tuple[str | int, ...], data: Mapping[str, str]) -> Iterator[Fault]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: What a field holds where it is not one text: a list of texts, texts by name, or a list of those.
 LISTS = ("yields_to", "remedies", "symptom", "any", "none", "already", "where")
-NAMED = ("given", "presume", "with", "title", "evidence", "put_right", "assuming", "price", "serving", "asks")
+NAMED = ("given", "presume", "with", "title", "evidence", "put_right", "assuming", "price", "serving", "serving_in", "asks")
 ENTRIES = ("examples", "not_when", "caveats")
 PARTS = ("all", "any", "none")
 STATUS = ("trial", "stable", "retired")

@@ -53,7 +53,7 @@ class Cause(Row):
     title: Both
     when: When
     presume: dict[str, str] = {}
-    assuming: Both | None = None
+    assuming: Both | dict[str, Both] | None = None
     accounts_for: str = ""
     yields_to: list[str] = []
     evidence: Both
@@ -69,6 +69,7 @@ class Cause(Row):
 class Unless(Both):
     if_: str | list[str] = Field(alias="if")
     even: Literal["unknown"] = "unknown"
+    gains: Literal["little", ""] = ""
 
 
 class Price(Row):
@@ -124,6 +125,7 @@ class Remedy(Row):
     saves: str | AtMost = ""
     price: Price
     serving: Both | None = None
+    serving_in: dict[str, Both] = {}
     popular: str = ""
     where: list[str] = []
     not_when: list[Unless] = []
@@ -149,7 +151,7 @@ class Release(Row):
     none: list[str] = []
     assume: str = ""
     presume: dict[str, str] = {}
-    assuming: Both | None = None
+    assuming: Both | dict[str, Both] | None = None
     accounts_for: str = ""
     yields_to: list[str] = []
     evidence: Both

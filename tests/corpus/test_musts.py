@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,39 @@ def nothing_is_advised_and_rejected_at_once(found: Diagnosis) -> bool:
     return bool(rejected and advised(found))
 
 
+#: How a sentence in front of the advice proposes a remedy, and how one denies that it helps.
+PROPOSED = {
+    "quantize_weights": r"fewer bits",
+    "lower_max_model_len": r"shorter (one|context|requests|session)",
+    "raise_gpu_memory_utilization": r"larger share",
+    "lower_gpu_memory_utilization": r"smaller share",
+    "lower_max_num_seqs": r"fewer (or shorter )?(requests|sequences)|fewer rows at once",
+    "tensor_parallel": r"more cards",
+    "more_gpus": r"more cards",
+    "bigger_gpu": r"larger (one|card)",
+    "lower_micro_batch": r"smaller batch|fewer rows in",
+    "smaller_samples": r"smaller (picture|image|sample)",
+    "lower_image_resolution": r"smaller (picture|image)",
+    "lower_frames": r"fewer frames",
+    "tile_vae": r"\btiles\b",
+    "offload_layers": r"fewer layers|layer fewer",
+    "kill_other_process": r"(end|clear|free) .*(other|card)",
+    "more_host_ram": r"more host ram|raise the memory limit",
+    "smaller_model": r"smaller model",
+    "low_cpu_mem_usage": r"shard by shard",
+}
+DENIED = r"\b(not?|nor|neither|nothing|little|less|without)\b"
+
+
+def no_headline_proposes_what_is_rejected(found: Diagnosis) -> bool:
+    """What to do stands in the advice alone: a sentence of the headline that proposes it would contradict a rejection below."""
+    rejected = {each.id for each in found.outcome.rejected if each.id in PROPOSED}
+    for sentence in re.split(r"(?<=[.:;]) ", found.verdict.headline.en):
+        for word in rejected:
+            assert re.search(DENIED, sentence) or not re.search(PROPOSED[word], sentence, re.IGNORECASE), (word, sentence)
+    return bool(rejected)
+
+
 #: Each says whether a diagnosis reached what it asserts, and of how many cases of the corpus that is true at least:
 #: a must that nothing reaches would hold whatever the advice.
 MUSTS: dict[Callable[[Diagnosis], bool], int] = {
@@ -111,6 +145,7 @@ MUSTS: dict[Callable[[Diagnosis], bool], int] = {
     expandable_segments_are_advised_only_where_they_could_help: 8,
     no_length_limit_falls_below_the_image_tokens: 8,
     nothing_is_advised_and_rejected_at_once: 180,
+    no_headline_proposes_what_is_rejected: 400,
 }
 
 

@@ -35,7 +35,8 @@ def test_a_batch_of_unknown_size_is_named_with_the_samples() -> None:
     unknown = {remedy.id: remedy for remedy in explain(f"{frame}{message}").outcome.remedies}
     assert "lower_micro_batch" not in unknown
     assert (
-        "Halve the batch if it is above 1" in unknown["smaller_samples"].title.en and "先减半；否则" in unknown["smaller_samples"].title.zh
+        "Halve the batch if it is above 1" in unknown["smaller_samples"].title.en
+        and "先减半（结果不变" in unknown["smaller_samples"].title.zh
     )
     known = explain(f"{frame}{message}", set={"train.micro_batch_size": "16"}).outcome.remedies
     assert known[0].id == "lower_micro_batch" and all("Halve the batch" not in remedy.title.en for remedy in known)

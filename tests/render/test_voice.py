@@ -53,8 +53,10 @@ def test_the_release_that_mends_it_is_named(case: str, lang: Lang, said: str) ->
 
 def test_where_nobody_knows_whether_it_trains_the_first_step_holds_for_both() -> None:
     diagnosis = explain(BARE)
-    assert "1. Halve the batch if it is above 1; else make every sample smaller" in one_line(render(diagnosis, "en", View()))
-    assert "1. 批大小大于 1 时先减半；否则缩小每个样本" in render(diagnosis, "zh", View())
+    assert "1. Halve the batch if it is above 1 (same results, slower); else make every sample smaller" in one_line(
+        render(diagnosis, "en", View())
+    )
+    assert "1. 批大小大于 1 时先减半（结果不变，速度变慢）；否则缩小每个样本" in render(diagnosis, "zh", View())
 
 
 @for_each("lang", ["en", "zh"])
@@ -63,16 +65,16 @@ def test_an_answer_fits_its_screen(lang: Lang) -> None:
     for name in sample(folders(), 60):
         diagnosis = diagnosed(name)
         lines = len(render(diagnosis, lang, View()).rstrip("\n").split("\n"))
-        if diagnosis.outlook is None and lines > LINES:
+        if diagnosis.outlook is None and lines > LINES[lang]:
             long[name] = lines
     assert not long
 
 
 @for_each("lang", ["en", "zh"])
-def test_little_known_is_said_in_eighteen_lines(lang: Lang) -> None:
+def test_little_known_is_said_in_few_lines(lang: Lang) -> None:
     for log in (BARE, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"):
         diagnosis = explain(log)
-        assert diagnosis.outcome.usual and len(render(diagnosis, lang, View()).rstrip("\n").split("\n")) <= LITTLE
+        assert diagnosis.outcome.usual and len(render(diagnosis, lang, View()).rstrip("\n").split("\n")) <= LITTLE[lang]
 
 
 @for_each("lang", ["en", "zh"])
@@ -143,7 +145,7 @@ def test_a_question_that_matters_is_never_cut(lang: Lang) -> None:
     assert not lacking
 
 
-PEAK = re.compile(r"with ([\d.]+) GiB to spare \(peak (?:[\d.]+ to )?([\d.]+) GiB of ([\d.]+) GiB\)")
+PEAK = re.compile(r"with ([\d.]+) GiB to spare \(peak (?:[\d.]+ to )?([\d.]+) GiB of ([\d.]+) GiB[);]")
 
 
 def test_what_is_to_spare_is_what_the_peak_leaves() -> None:
@@ -167,7 +169,7 @@ def test_what_was_refused_with_room_says_why(lang: Lang, said: str) -> None:
 def test_the_likeliest_cause_is_said_once() -> None:
     """Where no rule settles it, the line of causes says what is likeliest, and how sure that is."""
     text = one_line(render(explain(BARE), "en", View()))
-    assert "Why: Activations (possible)" in text and text.count("Activations") == 1
+    assert "Possibly: Activations." in text and "Why:" not in text and text.count("Activations") == 1
 
 
 @for_each("lang", ["en", "zh"])

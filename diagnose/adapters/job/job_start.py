@@ -242,7 +242,8 @@ def unrecognised_scripts(documents: Iterable[OpenDocument], programs: Sequence[S
             recognised = (
                 document.form != "python" or document.kind != "python" or (document.script is not None and bool(document.script.env))
             )
-        if not recognised and document.source.forced_kind is None:
+        of_a_page = "#block-" in document.source.name  # nobody gave it as a configuration
+        if not recognised and document.source.forced_kind is None and not of_a_page:
             message = phrase("adapters.in_file", file=same(document.source.name), what=phrase("adapters.nothing_starts"))
             notices.append(Notice("warning", "config.unknown_kind", message, Witness(document.source.name)))
     return notices

@@ -29,7 +29,7 @@ from diagnose.plan.questions.askable_facts import asked_first
 from diagnose.plan.questions.open_questions import questions
 from diagnose.plan.questions.unsettled_rules import unsettled
 from diagnose.plan.remedies import remedy_rules
-from diagnose.plan.remedies.remedy import Outcome, Rejected
+from diagnose.plan.remedies.remedy import Outcome, Price, Rejected
 
 #: Fewer remedies than these are hardly a choice, and a cause of less of the card than this leaves open what filled it.
 FEW, MOST = 3, 0.5
@@ -213,8 +213,16 @@ def fewer_or_smaller(offers: list[Offer], job: Job) -> list[Offer]:
         return offers
     first = ranked(samples)[0]
     what = Text(first.remedy.title.en[:1].lower() + first.remedy.title.en[1:], first.remedy.title.zh)
-    both = replace(first.remedy, title=phrase("plan.fewer_or", what=what), command=batch.remedy.command or first.remedy.command)
-    return [replace(offer, remedy=both) if offer is first else offer for offer in offers if offer is not batch]
+    title = phrase("plan.fewer_or", price=in_words(batch.remedy.price), what=what)
+    both = replace(first.remedy, title=title, command=batch.remedy.command or first.remedy.command)
+    return [replace(offer, remedy=both, after=batch.id) if offer is first else offer for offer in offers if offer is not batch]
+
+
+def in_words(price: Price) -> Text:
+    """Results and speed of a price, for a title that names two acts: the price behind it is that of the second."""
+    if price.wording is not None or price.speed == "same":
+        return price.wording or phrase(f"render.results_{price.results}")
+    return phrase("plan.serving_both", results=phrase(f"render.results_{price.results}"), speed=phrase(f"render.speed_{price.speed}"))
 
 
 def is_asked_first(offer: Offer, job: Job) -> bool:

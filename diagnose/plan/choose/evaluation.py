@@ -294,6 +294,7 @@ def offered(
             rule.effort,
             host if host and host.bytes > 0 else None,
             serving_price_words.price(rule, job),
+            "card" if rule.host_at else "node",
         ),
         edits=edits,
         env=env,

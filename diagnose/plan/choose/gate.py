@@ -29,16 +29,19 @@ from diagnose.plan.edits.sentences import engine_of, fact_name, fill_facts, sour
 from diagnose.plan.pricing.candidate_values import goes_the_way, value_for
 from diagnose.plan.pricing.context import Job, Offer
 from diagnose.plan.remedies.remedy import Rejected
-from diagnose.plan.remedies.remedy_rules import Rule
+from diagnose.plan.remedies.remedy_rules import Rule, Unless
 from diagnose.records import NamedTuple
 from diagnose.units import Size, show
 
 
 class Refusal(NamedTuple):
-    """Why a remedy is not offered; without a reason it is not worth a word. `idle`: there is only nothing to change."""
+    """Why a remedy is not offered; without a reason it is not worth a word. `idle`: there is only nothing to change, or nobody
+    knows whether it may be changed. `little`: it may help,
+    by little."""
 
     reason: Text | None = None
     idle: bool = False
+    little: bool = False
 
 
 def refusal(rule: Rule, job: Job) -> Refusal | None:
@@ -48,13 +51,16 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
         return other
     if job.book.switch("log.request_overflow") is True and rule.remedy not in vocabulary.having("mends"):
         return Refusal()  # a size that was computed wrongly finds room nowhere
-    reason = contraindicated(rule, job) or ruled_out(rule, job) or without_effect(rule, job) or in_effect(rule, job)
+    against = contraindicated(rule, job)
+    reason = ruled_out(rule, job) or without_effect(rule, job) or in_effect(rule, job)
+    if against is not None and not (against.gains_little and reason is not None):
+        return Refusal(fill_facts(against.reason, job), little=against.gains_little)
     if reason is not None:
         return Refusal(reason)
     if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
         return Refusal()  # that one says it for samples of any kind
     if (reason := too_unsure(rule, job)) is not None:
-        return Refusal(reason if rule.remedy in job.calls and job.true(rule.where) is True else None)
+        return Refusal(reason if rule.remedy in job.calls and job.true(rule.where) is True else None, idle=True)
     return without_key(rule, job)
 
 
@@ -111,12 +117,9 @@ def without_key(rule: Rule, job: Job) -> Refusal | None:
     return Refusal() if framework is None and not (rule.remedy in job.calls and is_generic(job)) else None
 
 
-def contraindicated(rule: Rule, job: Job) -> Text | None:
-    """The reason of the first contraindication that holds for sure; None where none does."""
-    for unless in rule.not_when:
-        if job.true(unless.all) is True:
-            return fill_facts(unless.reason, job)
-    return None
+def contraindicated(rule: Rule, job: Job) -> Unless | None:
+    """The first contraindication that holds for sure; None where none does."""
+    return next((unless for unless in rule.not_when if job.true(unless.all) is True), None)
 
 
 def ruled_out(rule: Rule, job: Job) -> Text | None:
@@ -246,5 +249,9 @@ def rejected(rule: Rule, refusal: Refusal, job: Job) -> Rejected | None:
     """The refusal as it is reported: only of what a cause calls for or people try."""
     serves = job.regime == "serve"  # nobody tries at a server what only training has
     tried = rule.popular and (not serves or (rule.turns or "").startswith(("rollout.", "model.")))
-    aloud = refusal.reason is not None and (rule.remedy in job.calls or tried)
-    return Rejected(rule.remedy, rule.id, refusal.reason, refusal.idle) if refusal.reason is not None and aloud else None
+    aloud = refusal.reason is not None and (rule.remedy in job.calls or tried or refusal.little)
+    return (
+        Rejected(rule.remedy, rule.id, refusal.reason, refusal.idle, little=refusal.little)
+        if refusal.reason is not None and aloud
+        else None
+    )

@@ -78,14 +78,14 @@ def shrinks_states(step: Offer) -> bool:
 
 
 def note(draft: Draft, peak: Size | None, job: Job) -> Text | None:
-    """Where nothing that keeps the card fits, that this is so; where nothing at all does, that too, with what the nearest leaves."""
+    """Where nothing that keeps the card fits, that this is so; where nothing at all does, that too."""
     if job.bench.trust != "full" or peak is None:
         return None
     if draft.fits == "yes" and any(map(is_hardware, draft.steps)):
         return spread_instead(job) or phrase("plan.only_hardware")
     usable = job.bench.room(job.bench.after(draft.all))
     if draft.fits in ("no", "unlikely") and usable is not None and not any(is_release(step) for step in draft.steps):
-        return spread_instead(job) or phrase("plan.nothing_fits", peak=show(peak.bytes), usable=show(usable.bytes))
+        return spread_instead(job) or phrase("plan.nothing_fits")
     return None
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
 
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
 from diagnose.budget.model.ledger import Host, Ledger
 from diagnose.decide.verdict_wording import fill, shown
-from diagnose.facts import Fact, FactBook, Value, declared
+from diagnose.facts import Fact, FactBook, Value, declared, file_of
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits import key_releases
 from diagnose.plan.edits.value_spelling import word_for
@@ -72,7 +71,7 @@ def source_text(fact: Fact) -> Text:
         return phrase("plan.witness_given")
     if witness.key:
         named = "plan.witness_guessed" if fact.origin == "guessed" else "plan.witness_key"
-        return phrase(named, name=witness.key, source=PurePath(witness.source).name or witness.source)
+        return phrase(named, name=witness.key, source=file_of(witness.source))
     if witness.line:
         return phrase("plan.witness_log", line=witness.line)
     return phrase("plan.witness_derived")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from diagnose.adapters.formats.config_value import name_of
 from diagnose.adapters.formats.settings import Document
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.table_types import Key
-from diagnose.facts import FactBook
+from diagnose.facts import FactBook, file_of
 from diagnose.phrases import Text, phrase, same
 from diagnose.plan.edits import key_releases
 from diagnose.plan.edits.edit_context import EditContext
@@ -111,7 +110,7 @@ def _change(edit: Edit, documents: Sequence[Document]) -> Text:
 def _plain_change(edit: Edit, documents: Sequence[Document]) -> Text:
     entries = (entry for document in documents if document.name == edit.target for entry in document.entries if entry.key == edit.key)
     line = next((entry.line for entry in entries if entry.line), 0)
-    name = PurePath(edit.target).name
+    name = file_of(edit.target)
     place = f"{name}:{line}" if line else name
     key = edit.renamed or edit.key
     if edit.to is None and not edit.renamed:

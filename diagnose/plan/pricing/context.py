@@ -61,6 +61,7 @@ class Offer:
     later: bool = False  # no help where it failed, but at what comes after: a step of a plan beside others
     aside: bool = False  # most of what it saves is not of the kind that its cause is about
     falls_short: bool = False  # of the tensor that failed one row, which it leaves, is more than the card holds
+    after: str = ""  # a remedy that its title tells to do first
     relief: float | None = None  # the part of the tensor that failed which it takes away, 0 to 1; None: it is not judged by that
 
     @property

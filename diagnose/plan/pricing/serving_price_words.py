@@ -23,8 +23,8 @@ def price(rule: Rule, job: Job) -> Text | None:
     """The price in terms of serving; None for a job that trains."""
     if not serves(job):
         return None
-    if rule.serving is not None:
-        return rule.serving
+    if (said := rule.serving_in.get(job.book.word("run.program") or "", rule.serving)) is not None:
+        return said
     results = phrase(f"plan.serving_{rule.results}")
     if rule.speed == "same":
         return results

@@ -46,8 +46,7 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     if job.regime == "unknown" and is_usual:
         yield "run.regime", phrase("plan.ask_regime", fact=asked("run.regime"))
     if is_usual and not has_no_rows:
-        knobs = [knob for names in asked_first(job).values() for knob in names if is_askable(knob, job)]
-        yield from ((knob, phrase("plan.ask_lowest", fact=asked(knob))) for knob in knobs)
+        yield from first_knobs(job, offers)
     if job.on_host:
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):
@@ -78,6 +77,16 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
     is_enough = plan is not None and plan.fits in ("yes", "likely") and keeps_results(plan, offers)
     yield from host_memory_facts(steps if is_enough else (*steps, *offers), job)  # a plan that is enough needs no alternatives
     yield from remedy_facts([offer for offer in offers if offer not in steps], job, outside_plan=True)
+
+
+def first_knobs(job: Job, offers: Sequence[Offer]) -> Iterator[tuple[str, Text]]:
+    """What everybody lowers first, where nobody tells its value and nothing rules it out: that it is to be lowered is said here unless a
+    remedy says so already."""
+    told = {offer.after for offer in offers}
+    for remedy, knobs in asked_first(job).items():
+        if remedy in told or any(offer.id == remedy for offer in offers):
+            askable = [knob for knob in knobs if is_askable(knob, job)]
+            yield from ((knob, asked(knob) if remedy in told else phrase("plan.ask_lowest", fact=asked(knob))) for knob in askable)
 
 
 def node_facts(job: Job) -> Iterator[tuple[str, Text]]:

@@ -50,6 +50,7 @@ class Price(NamedTuple):
     effort: str
     host_memory: Size | None = None
     wording: Text | None = None  # said in place of results and speed where nothing is trained
+    host_each: Literal["node", "card"] = "node"  # what has to have the host memory
 
 
 @dataclass(slots=True, repr=False)
@@ -83,8 +84,9 @@ class Rejected(NamedTuple):
     id: str
     rule: str
     reason: Text
-    idle: bool = False  # the reason is only that there is nothing to change: no setting for it, no release known to be bad
+    idle: bool = False  # it is not refuted: there is no setting for it, no release known to be bad, or nobody knows whether it works here
     outright: bool = False  # doing it by hand is ruled out too
+    little: bool = False  # it may help by the little that the reason says
 
 
 class Rung(NamedTuple):

@@ -43,11 +43,12 @@ class Choice(NamedTuple):
 
 class Unless(NamedTuple):
     """A contraindication: if all comparisons hold, the remedy is rejected for this reason. `even_unknown`: also if it is unknown
-    whether they hold, because the remedy might break the run."""
+    whether they hold, because the remedy might break the run. `gains_little`: it breaks nothing, and is said to gain little."""
 
     all: tuple[Comparison, ...]
     reason: Text
     even_unknown: bool = False
+    gains_little: bool = False
 
 
 class Rule(NamedTuple):
@@ -56,10 +57,10 @@ class Rule(NamedTuple):
     `where`: the conditions under which the remedy applies. `already`: values that count as in effect beside those of `to`. `popular`:
     advice that people commonly give, so that a rejection of it is shown. `alone`: the text if it saves nothing by itself but makes
     another step possible. `caveats`: shown beside it unless known not to hold. `serving`: the price where an engine serves requests
-    and nothing is trained. `either`: the title where nobody knows whether anything is. `programs`: what to do in the words of a
-    program (run.program), a trainer (train.framework) or of what printed the failure (log.family: slurm_oom) instead of `do`,
-    `other` for every known program that is not listed. `tasks`: title and what to do in the words
-    of what such programs do (run.task); the remedy is for these alone.
+    and nothing is trained, `serving_in` that of a program (run.program). `either`: the title where nobody knows whether anything is.
+    `programs`: what to do in the words of a program (run.program), a trainer (train.framework) or of what printed the failure
+    (log.family: slurm_oom) instead of `do`, `other` for every known program that is not listed. `tasks`: title and what to do in the
+    words of what such programs do (run.task); the remedy is for these alone.
     `at`: the fact that holds the bytes saved if no ledger prices it; `bounded`: that fact is an upper limit. `host_at`: the fact that
     holds the host memory it takes if no ledger does. `asks`: facts on which its effect depends, with the question for each.
     """
@@ -83,6 +84,7 @@ class Rule(NamedTuple):
     takes_host: bool
     host_at: str
     serving: Text | None
+    serving_in: Mapping[str, Text]
     where: tuple[Comparison, ...]
     not_when: tuple[Unless, ...]
     caveats: tuple[Unless, ...]
@@ -221,6 +223,7 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
         takes_host="host_memory" in price,
         host_at=host if (host := price.get("host_memory", "")) not in ("ledger", "unknown") else "",
         serving=_build_text(data["serving"]) if "serving" in data else None,
+        serving_in={name: _build_text(text) for name, text in data.get("serving_in", {}).items()},
         where=tuple(map(comparison_of, data["where"])),
         not_when=_build_unless(data["not_when"]),
         caveats=_build_unless(data["caveats"]),
@@ -237,7 +240,10 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
 
 
 def _build_unless(entries: Iterable[Mapping[str, Any]]) -> tuple[Unless, ...]:
-    return tuple(Unless(tuple(map(comparison_of, entry["if"])), _build_text(entry), entry.get("even") == "unknown") for entry in entries)
+    return tuple(
+        Unless(tuple(map(comparison_of, entry["if"])), _build_text(entry), entry.get("even") == "unknown", entry.get("gains") == "little")
+        for entry in entries
+    )
 
 
 def _parse_saving(data: str | Mapping[str, str]) -> tuple[bool, str, bool]:

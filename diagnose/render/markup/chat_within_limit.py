@@ -229,8 +229,8 @@ class _MessageParts:
                 self.lang,
                 [words.places(cause.evidence, 2) for cause in causes],
             )
-            named = f"{self.dialect.strong(word('why', self.lang))}{colon(self.lang)}{self.dialect.escape(words.sentence(text, self.lang))}"
-            return named if text else ""
+            title = self.dialect.strong(failure_text.why_title(causes, self.lang))
+            return f"{title}{colon(self.lang)}{self.dialect.escape(words.sentence(text, self.lang))}" if text else ""
         failed = self.diagnosis.verdict.status in ("oom", "suspected") and self.diagnosis.asked != "check"
         return (
             self.dialect.escape(failure_text.no_cause(self.diagnosis, self.lang, card_bar.largest_part(self.diagnosis, self.lang)))
@@ -243,6 +243,7 @@ class _MessageParts:
             return ""
         others = [remedy for remedy in self.diagnosis.outcome.remedies if remedy.id not in self.steps][:OTHERS]
         lines = [line for remedy in others for line in self.remedy(remedy, "• ", alone=True)]
+        lines += [f"• {self.dialect.escape(line)}" for line in advice_text.little_gains(self.diagnosis, self.lang)]
         return "\n".join([self.dialect.strong(word("remedies", self.lang)), *lines]) if lines else ""
 
     def refused(self) -> str:

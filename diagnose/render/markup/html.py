@@ -30,7 +30,8 @@ SHEET = ("tokens.css", "page.css")
 
 #: What the template may call by its name; `lang` is the last parameter where words are in it.
 CALLED = page_templates.by_name(
-    advice_text.effect, advice_text.enough, advice_text.price, advice_text.saving, advice_text.saving_and_price, bar_charts.moments_chart,
+    advice_text.effect, advice_text.enough, advice_text.little_gains, advice_text.price, advice_text.saving, advice_text.saving_and_price,
+    advice_text.useless, bar_charts.moments_chart,
     details.formula, failure_text.accounted_size, failure_text.certainty,
     memory_rows.role_title, words.amount, words.figure, words.undecided_causes, words.level, words.name_of, words.question, words.semicolon,
     words.sentence, words.width,

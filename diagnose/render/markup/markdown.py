@@ -244,7 +244,8 @@ def remedies(diagnosis: Diagnosis, lang: Lang, view: View) -> str:
     planned = outcome.plan.steps if outcome.plan else ()
     others = [remedy for remedy in outcome.remedies if remedy.id not in planned]
     visible = others if view.verbose else others[: view.top]
-    return bullets("" if outcome.plan else word("remedies_only", lang), [remedy_item(remedy, diagnosis, lang) for remedy in visible])
+    items = [remedy_item(remedy, diagnosis, lang) for remedy in visible] + [*map(escape, advice_text.little_gains(diagnosis, lang))]
+    return bullets("" if outcome.plan else word("remedies_only", lang), items)
 
 
 def remedy_item(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:

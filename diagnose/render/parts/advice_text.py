@@ -154,7 +154,7 @@ def price(remedy: Remedy, lang: Lang) -> str:
         parts += [] if cost.speed == "same" else [word(f"speed_{cost.speed}", lang)]
     parts += [word(f"effort_{cost.effort}", lang)] if cost.effort in ("code", "hardware") else []
     if cost.host_memory is not None and cost.host_memory.bytes > 0:
-        parts.append(word("costs_host", lang, size=amount(cost.host_memory, lang)))
+        parts.append(word(f"costs_host_{cost.host_each}", lang, size=amount(cost.host_memory, lang)))
     return comma(lang).join(parts)
 
 
@@ -180,10 +180,15 @@ def instruction(remedy: Remedy, diagnosis: Diagnosis, lang: Lang) -> str:
     return "" if has_action else reason(remedy, diagnosis, lang)
 
 
+def useless(rejected: Iterable[Rejected]) -> list[Rejected]:
+    """Rejected remedies, less those that may help by a little."""
+    return [rejection for rejection in rejected if not rejection.little]
+
+
 def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
     """Rejected remedies grouped by reason: their names, then the reason."""
     named: dict[str, list[str]] = {}
-    for rejection in rejected:
+    for rejection in useless(rejected):
         named.setdefault(sentence(rejection.reason.to(lang), lang), []).append(name_of("remedy", rejection.id, lang))
     return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
 
@@ -191,6 +196,12 @@ def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
 def without_idle(rejected: Sequence[Rejected]) -> list[Rejected]:
     """Rejected remedies, less those rejected only because the job has nothing of the kind they change."""
     return [rejection for rejection in rejected if not rejection.idle]
+
+
+def little_gains(diagnosis: Diagnosis, lang: Lang) -> list[str]:
+    """What may help by a little, a sentence each: neither offered nor called useless."""
+    rejected = (rejection for rejection in diagnosis.outcome.rejected if rejection.little)
+    return [word("gains_little", lang, what=rejection.reason.to(lang)) for rejection in rejected]
 
 
 def changes_without_step(plan: Plan, by_id: Mapping[str, Remedy]) -> tuple[list[Edit], list[str]]:
@@ -277,20 +288,21 @@ def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: 
 
     `others`: so many alternatives follow in the same list.
     """
-    count = len(plan.steps)
+    count, deviation = len(plan.steps), memory_rows.estimate_deviation(diagnosis)
+    is_open = plan.fits == "unknown" or (deviation == "lacks" and plan.fits in FITTING)
     number = "this" if count < 2 else "both" if count == 2 else "all"
     if is_in_order(plan, diagnosis, others):
         lead = word("try_in_order", lang)
     elif plan.fits in ("unlikely", "no"):
         lead = word("closest", lang)
     else:
-        lead = word(f"{'try' if plan.fits == 'unknown' and not on_host(diagnosis) else 'do'}_{number}", lang, count=count)
+        lead = word(f"{'try' if is_open and not on_host(diagnosis) else 'do'}_{number}", lang, count=count)
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return lead + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
-    if plan.fits == "unknown":
+    if is_open:
         return lead + bracketed(word("usual", lang) if diagnosis.outcome.usual else open_reason(diagnosis, ledger, lang), lang)
-    return f"{lead}{colon(lang)}{plan_peak(plan, ledger, lang, memory_rows.estimate_deviation(diagnosis) in UNRELIABLE)}"
+    return f"{lead}{colon(lang)}{plan_peak(plan, ledger, lang, deviation in UNRELIABLE)}"
 
 
 def is_in_order(plan: Plan, diagnosis: Diagnosis, others: int) -> bool:
@@ -314,8 +326,8 @@ def open_reason(diagnosis: Diagnosis, ledger: Ledger | None, lang: Lang) -> str:
     # an engine whose weights are stored in an unknown way is not estimated, though its model may be known
     if unknown:
         return word("open_fact", lang, what=meaning(question.fact if question and question.fact in unknown else unknown[0], lang))
-    if memory_rows.estimate_deviation(diagnosis) in ("below", "above"):
-        return word("open_estimate", lang)
+    if (deviation := memory_rows.estimate_deviation(diagnosis)) in ("below", "above", "lacks"):
+        return word("open_low" if deviation == "lacks" else "open_estimate", lang)
     return word("open_fit" if any(remedy.saves is not None for remedy in diagnosis.outcome.remedies) else "open_saving", lang)
 
 
@@ -331,9 +343,22 @@ def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool
     least = plan.predicted_peak.bytes if peak == show(plan.predicted_peak.bytes) else plan.predicted_peak.high  # of a range the upper end
     if plan.margin is not None and room is not None and room.bytes > least and plan.fits in FITTING and not is_open:
         fits = word("spare", lang, fits=fits, margin=figure(Size.exactly(room.bytes - least)))
-    return fits + bracketed(
-        word("peak_of", lang, peak=peak, usable=amount(room, lang)) if room else word("peak_only", lang, peak=peak), lang
-    )
+    told = word("peak_only", lang, peak=peak)
+    if room is not None:  # nobody reads 46 of 14 GiB
+        over = plan.predicted_peak.high > room.high
+        told = word("peak_over" if over else "peak_of", lang, peak=peak, usable=amount(room, lang))
+    before = undrawn_peak(ledger)
+    if before is not None and before.bytes > plan.predicted_peak.bytes:
+        told = word("peak_before", lang, peak=told, before=amount(before, lang))
+    return fits + bracketed(told, lang)
+
+
+def undrawn_peak(ledger: Ledger | None) -> Size | None:
+    """The peak that the plan lowers, where the bar shows an earlier point of the step: what a step saves is taken off that peak."""
+    now = memory_rows.main_moment(ledger)
+    if ledger is None or now is None or ledger.peak is None or not memory_rows.peaks_later(ledger, now):
+        return None
+    return ledger.peak.total
 
 
 # -- environment variables, as the shell of the job sets them

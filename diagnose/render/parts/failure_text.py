@@ -31,6 +31,9 @@ FIGURE = re.compile(r"\d[\d.]* (?:[KMGT]i?B|bytes)")
 #: A share from here on is said as a multiple.
 MANIFOLD = 2.0
 
+#: Below this share of the card a kind of memory is no answer to what filled it.
+FEW = 0.05
+
 #: Causes in the line that names them.
 CAUSES = 2
 
@@ -73,8 +76,15 @@ def accounted_size(cause: Ruling, figures: Mapping[str, Figure], lang: Lang) -> 
 
 
 def figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
-    """What a cause accounts for, with its share of the card: the figure of the bar where the bar has that part, so that one quantity
-    has one figure. Of the estimate nothing is said that spans more than WIDE times its least, or that the explanation says otherwise."""
+    """What a cause accounts for, with its share of the card; nothing where that is so little that it cannot be what filled the card."""
+    figure = _figure_of(cause, figures)
+    fills = cause.cause in vocabulary.having("fills_card") | vocabulary.having("stays_in_memory")
+    return Figure() if fills and figure.share is not None and figure.share < FEW else figure
+
+
+def _figure_of(cause: Ruling, figures: Mapping[str, Figure]) -> Figure:
+    """The figure of the bar where the bar has that part, so that one quantity has one figure. Of the estimate nothing is said that spans
+    more than WIDE times its least, or that the explanation says otherwise."""
     size, said = cause.accounts_for, FIGURE.findall(cause.explanation.en)
     if size is not None and (drawn := figures.get(cause.cause)) is not None:
         whole = drawn.size if drawn.size is None or drawn.refused is None else drawn.size + drawn.refused
@@ -91,7 +101,7 @@ def brief_causes(
     causes: Sequence[Ruling], figures: Mapping[str, Figure], lang: Lang, cited: Sequence[str], share: bool = True, size: bool = True
 ) -> str:
     """Causes by name with certainty, size, share of the card (on request) and the places in `cited`. What has no name is not listed."""
-    texts, card_named = [], False
+    texts, card_named, open_all = [], False, are_possible(causes)
     for cause, place in zip(causes, cited, strict=True):
         if cause.cause == "unknown":
             continue
@@ -102,9 +112,19 @@ def brief_causes(
             key = "of_the_card_together" if together else "" if card_named and figure.share < MANIFOLD else "of_the_card"
             figures_text += comma(lang) + (word(key, lang, share=part_of_card(figure.share, lang)) if key else f"{figure.share:.0%}")
             card_named = True
-        notes = comma(lang).join(filter(None, [certainty(cause, lang), figures_text, place]))
-        texts.append(name_with_owner(cause, lang) + bracketed(notes, lang))
+        notes = comma(lang).join(filter(None, ["" if open_all else certainty(cause, lang), figures_text, place]))
+        texts.append(name_with_owner(cause, lang) + (bracketed(notes, lang) if notes else ""))
     return semicolon(lang).join(texts)
+
+
+def are_possible(causes: Sequence[Ruling]) -> bool:
+    """Whether nothing settles the cause: each that has a name is no more than possible."""
+    return all(cause.certainty == "possible" for cause in causes if cause.cause != "unknown")
+
+
+def why_title(causes: Sequence[Ruling], lang: Lang) -> str:
+    """What stands before the causes: `Why` would deny the sentence above, which says that the log does not show it."""
+    return word("why_possibly" if are_possible(causes) else "why", lang)
 
 
 def part_of_card(share: float, lang: Lang) -> str:
@@ -116,7 +136,7 @@ def why_line(diagnosis: Diagnosis, figures: Mapping[str, Figure], lang: Lang) ->
     """The leading causes by name, and how sure each is, as a line of its own; empty where none has a name."""
     leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
     text = brief_causes(leading, figures, lang, [""] * len(leading))
-    return f"{word('why', lang)}{colon(lang)}{sentence(text, lang)}" if text else ""
+    return f"{why_title(leading, lang)}{colon(lang)}{sentence(text, lang)}" if text else ""
 
 
 def assumption(diagnosis: Diagnosis, lang: Lang) -> str:

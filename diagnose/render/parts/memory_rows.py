@@ -96,7 +96,8 @@ def lacks_terms(diagnosis: Diagnosis) -> bool:
     """Whether the estimate is certainly incomplete: it leaves room on a card that ran out, and no message prints what was allocated."""
     ledger, event = main_ledger(diagnosis), diagnosis.root
     now = main_moment(ledger)
-    if ledger is None or now is None or event is None or diagnosis.verdict.status != "oom" or failure_text.on_host(diagnosis):
+    failed = diagnosis.verdict.status in ("oom", "suspected") and not failure_text.on_host(diagnosis)
+    if ledger is None or now is None or event is None or not failed:
         return False
     if not ledger.complete or ledger.usable is None or ledger.observed is not None or families.of(event.family).engine:
         return False
@@ -197,7 +198,8 @@ def other_roles(diagnosis: Diagnosis, leader: Ledger, lang: Lang) -> list[str]:
         highest, room = ledger.peak, ledger.usable or ledger.capacity
         if ledger is leader or highest is None or not highest.total.bytes:
             continue
-        usable = word("of_usable", lang, usable=words.amount(room, lang)) if room else ""
+        over = "over_usable" if room and highest.total.high > room.high else "of_usable"
+        usable = word(over, lang, usable=words.amount(room, lang)) if room else ""
         size, states = words.amount(highest.total, lang), highest.of("weights", "gradients", "optimizer_states")
         role, when = role_title(ledger, lang), moment(highest.name, lang)
         states_text = word("of_states", lang, size=words.amount(states, lang)) if highest.of("optimizer_states").bytes else ""

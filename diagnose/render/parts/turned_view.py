@@ -60,13 +60,14 @@ def verdict(state: State, lang: Lang) -> str:
 
 
 def need(state: State, lang: Lang) -> str:
-    """What is needed at which moment, of what is usable."""
+    """What is needed at which moment, and what is usable."""
     if state.need is None or state.moment is None:
         return say("not_counted", lang)
     moment, amount = words.moment(state.moment.name, lang), words.gib(state.need.bytes)
     if state.room is None:
         return say("need", lang, need=amount, moment=moment)
-    return say("need_of", lang, need=amount, usable=words.gib(state.room.bytes), moment=moment)
+    key = "need_of" if state.need.bytes <= state.room.bytes else "need_over"
+    return say(key, lang, need=amount, usable=words.gib(state.room.bytes), moment=moment)
 
 
 def heading(turned: Turned, lang: Lang) -> str:

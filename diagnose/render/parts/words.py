@@ -168,6 +168,15 @@ def sentence(text: str, lang: Lang) -> str:
     return text if not text or text[-1] in ".!?。！？:：" else text + ("。" if lang == "zh" else ".")
 
 
+#: Where a sentence ends and another begins.
+_NEXT = {"en": re.compile(r"(?<=[.!?])\s+(?=[A-Z\"“])"), "zh": re.compile(r"(?<=[。！？])")}
+
+
+def first_sentence(text: str, lang: Lang) -> str:
+    """The first sentence of a text."""
+    return _NEXT[lang].split(text, maxsplit=1)[0]
+
+
 #: Files of settings, and files of commands.
 _FILES, _COMMANDS = (".yaml", ".yml", ".json", ".toml"), (".sh", ".bash", ".slurm", ".sbatch", ".bat", ".cmd", ".ps1")
 

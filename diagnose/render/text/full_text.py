@@ -24,6 +24,8 @@ def append(page: Page, diagnosis: Diagnosis, lang: Lang) -> None:
     outlook_view.append(page, diagnosis, lang, edits=True)
     causes(page, diagnosis, lang)
     other_remedies(page, diagnosis, lang)
+    for line in advice_text.little_gains(diagnosis, lang):
+        page.say(line, "  ", "    ", style="note")
     rejected(page, advice_text.rejection_lines(diagnosis.outcome.rejected, lang), lang)
     questions(page, diagnosis, lang)
     unsettled(page, diagnosis, lang)

@@ -6,6 +6,8 @@ answer fits; --verbose shows everything.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from diagnose.budget.model.ledger import Ledger
@@ -18,25 +20,28 @@ from diagnose.render.parts import advice_text, card_bar, failure_text, memory_ro
 from diagnose.render.parts.strings import harmless, map_texts
 from diagnose.render.parts.view import PLAIN, View
 from diagnose.render.parts.words import bracketed, colon, word
-from diagnose.render.parts.wrapping import Page, cells, wrap
+from diagnose.render.parts.wrapping import Page, cells
 from diagnose.render.text import character_bar, details, full_text
 
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
 EDITS, NOTES, REJECTED = 2, 2, 3
 
-#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
-LINES, COLUMNS = 24, 80
+#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter. The same content takes more of them in
+#: English than in Chinese.
+LINES: dict[Lang, int] = {"en": 28, "zh": 24}
+COLUMNS = 80
 
 #: The same where nothing but what helps most often can be advised.
-LITTLE = 18
+LITTLE: dict[Lang, int] = {"en": 21, "zh": 18}
 
 #: Pieces left out of a full screen, the least useful first.
 _DETAILS = (
+    *("first gap", "last gap"),
     *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("note", "reasons of others"),
 )
-_ASIDES = ("rejected", "last gap", "second edits", "first gap", "shares", "rest of notes")
-_ESSENTIALS = ("reasons of steps", "figures of causes", "gaps", "places", "peak", "doubt")
+_ASIDES = ("rejected", "second edits", "shares", "rest of notes")
+_ESSENTIALS = ("reasons of steps", "figures of causes", "gaps", "notes", "places", "peak", "doubt")
 OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps", "question")
 #: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
 OMISSIONS_OF_LITTLE = (
@@ -91,15 +96,27 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
-    """Write the answer; unless --top asks for more, leave parts out until it fits the screen. The table of `check` is never cut."""
-    lines, omissions = (LITTLE, OMISSIONS_OF_LITTLE) if diagnosis.outcome.usual else (LINES, OMISSIONS)
-    lines_above, room = [*page.lines], lines if page.width >= COLUMNS else lines * COLUMNS // page.width
-    limit = 0 if view.top > PLAIN.top or diagnosis.outlook is not None else len(omissions)
-    for count in range(limit + 1):
-        page.lines = [*lines_above]
+    """Write the answer; unless --top asks for more, leave parts out until it fits the screen, the same in both languages. The table of
+    `check` is never cut."""
+    omissions = OMISSIONS_OF_LITTLE if diagnosis.outcome.usual else OMISSIONS
+    is_whole = view.top > PLAIN.top or diagnosis.outlook is not None
+    count = 0 if is_whole else max(left_out(diagnosis, each, view, omissions) for each in LINES)
+    write(Screen(page, diagnosis, lang, view, frozenset(omissions[:count])))
+
+
+def left_out(diagnosis: Diagnosis, lang: Lang, view: View, omissions: Sequence[str]) -> int:
+    """How many parts have to go before the answer fits a screen in this language."""
+    page = Page(view.width, False)
+    headline(page, diagnosis, lang, view)
+    above, lines = [*page.lines], (LITTLE if diagnosis.outcome.usual else LINES)[lang]
+    room = lines if page.width >= COLUMNS else lines * COLUMNS // page.width
+
+    def fits(count: int) -> bool:
+        page.lines = [*above]
         write(Screen(page, diagnosis, lang, view, frozenset(omissions[:count])))
-        if len(page.lines) <= room:
-            break
+        return len(page.lines) <= room
+
+    return 0 if fits(0) else bisect_left(range(len(omissions)), True, key=fits)
 
 
 def write(screen: Screen) -> None:
@@ -136,7 +153,7 @@ def why(screen: Screen) -> None:
         leading, card_bar.figures_of_causes(diagnosis, lang), lang, [words.places(witnesses) for witnesses in cited], share, size
     )
     if text:
-        screen.page.say(f"{word('why', lang)}{colon(lang)}{words.sentence(text, lang)}")
+        screen.page.say(f"{failure_text.why_title(leading, lang)}{colon(lang)}{words.sentence(text, lang)}")
     elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
         screen.page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
@@ -228,7 +245,9 @@ def reasons(screen: Screen, remedy: Remedy, name: str, indent: str = "     ") ->
 
 
 def rejected(screen: Screen) -> None:
-    """Common advice that would not help here, with the reasons."""
+    """Common advice that would gain little here, or nothing, with the reasons."""
+    for line in advice_text.little_gains(screen.diagnosis, screen.lang):
+        screen.page.say(line, "", "  ", style="note")
     limit = REJECTED - sum(name in screen.omitted for name in ("third rejected", "second rejected", "rejected"))
     rejections = advice_text.rejection_lines(advice_text.without_idle(screen.diagnosis.outcome.rejected), screen.lang)
     full_text.rejected(screen.page, rejections[:limit], screen.lang)
@@ -247,7 +266,7 @@ def question(screen: Screen) -> None:
     first, title = questions[0], f"{word('question', lang)}{colon(lang)}"
     if "question" in screen.omitted:
         return
-    asked, why = sentences.asked(first.fact).to(lang), first.why.to(lang)
+    asked, why = (words.lower_first(words.sentence(text.to(lang), lang)) for text in (sentences.asked(first.fact), first.why))
     if "why ask" in screen.omitted or why == asked:  # a question that says all stands in one line with its answer
         asked = why if cells(f"{title}{why}") <= page.width else asked
         gap = "" if lang == "zh" else " "
@@ -258,7 +277,7 @@ def question(screen: Screen) -> None:
             page.say(first.set, "  ", "    ", style="edit")
         return
     how = "" if "how" in screen.omitted else first.how.to(lang)
-    page.say(f"{title}{words.lower_first(words.question(why, how, lang))}", "", "  ")
+    page.say(f"{title}{words.lower_first(words.question(first.why.to(lang), how, lang))}", "", "  ")
     page.say(first.set, "  ", "    ", style="edit")
 
 
@@ -266,13 +285,12 @@ def notices(screen: Screen) -> None:
     """Warnings, and which of several runs is diagnosed; without what headline or plan already say."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     important = notices_to_show(diagnosis, lang)
-    limit = 1 if "second note" in screen.omitted else NOTES
+    limit = 0 if "notes" in screen.omitted else 1 if "second note" in screen.omitted else NOTES
     for notice in important[:limit]:
         if "rest of notes" not in screen.omitted:
             full_text.notice(page, notice, diagnosis, lang, "", excerpt="excerpts" not in screen.omitted)
         else:
-            first, *more = wrap(words.notice_with_level(notice, lang), page.width - 2)
-            page.say(first + " …" if more else first, style="note")
+            page.say(words.first_sentence(words.notice_with_level(notice, lang), lang), style="note")
     if len(important) > limit:
         page.say(word("more_notices", lang, count=len(important) - limit), style="dim")
 

@@ -1,0 +1,171 @@
+"""Sentences that had to be read twice: figures on two scales, a price without its act, a cause beside the word that none is known."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from cases import diagnosed, folders
+from collected import for_each
+from sweep import sample
+
+from diagnose.phrases import Lang
+from diagnose.render.markup import html, markdown
+from diagnose.render.markup.chat_within_limit import chat
+from diagnose.render.parts.advice_text import little_gains
+from diagnose.render.parts.view import View
+from diagnose.render.parts.words import level, notice_with_level, word
+from diagnose.render.text.one_screen import render
+from diagnose.units import Size, size_of
+
+LANGS: tuple[Lang, Lang] = ("en", "zh")
+
+
+def answer(name: str, lang: Lang) -> str:
+    """The answer on one screen, without what wrapping adds."""
+    text = re.sub(r"\s+", " ", render(diagnosed(name), lang, View()))
+    return text if lang == "en" else text.replace(" ", "")
+
+
+def test_a_peak_above_what_is_usable_is_not_of_it() -> None:
+    """`Peak 9.52 GiB of 7.39 GiB` is read as a part of it."""
+    wrong, over = [], 0
+    for name in ("huggingface-diffusers-1574", "hiyouga-llamafactory-6752", *sample(folders(), 60)):
+        text = answer(name, "en")
+        for peak, usable in re.findall(r"(?:peak|needs?) (?:[\d.]+ (?:[GM]iB )?to )?([\d.]+ [GM]iB) of ([\d.]+ [GM]iB)", text):
+            wrong += [(name, peak, usable)] if size_of(peak).bytes > size_of(usable).bytes else []
+        over += bool(re.search(r"peak [\d.]+ (to [\d.]+ )?GiB, [\d.]+ GiB usable", text))
+    assert not wrong and over >= 2
+
+
+@for_each("lang, said", [("en", "(peak 20.79 GiB of 77.51 GiB; 81.80 GiB now)"), ("zh", "（峰值20.79GiB，可用77.51GiB；目前为81.80GiB）")])
+def test_what_a_step_saves_is_taken_off_a_peak_that_is_named(lang: Lang, said: str) -> None:
+    """The bar shows the loss computation, the plan lowers the backward pass after it. What only frees the card lowers no peak."""
+    assert said in answer("openrlhf-392", lang)
+    assert word("peak_before", lang, peak="|", before="17.00 GiB").partition("|")[2] not in answer("a-colleague-has-the-card", lang)
+
+
+@for_each("lang", LANGS)
+def test_a_screen_says_the_same_in_both_languages(lang: Lang) -> None:
+    """Steps, alternatives, what is assumed and warned of; the longer language decides what a screen leaves out of both."""
+    kinds = (r"^  \d\. ", r"^  (or|或) ", r"^(Assumes|前提)", r"^(warning|note|警告|提示)[:：]")
+    other: Lang = "zh" if lang == "en" else "en"
+    unlike = []
+    for name in sample(folders(), 60):
+        texts = [render(diagnosed(name), each, View()) for each in (lang, other)]
+        counts = [[len(re.findall(kind, text, re.MULTILINE)) for kind in kinds] for text in texts]
+        unlike += [(name, *counts)] if counts[0] != counts[1] else []
+    assert not unlike
+
+
+@for_each("lang", LANGS)
+def test_no_warning_is_cut_within_a_sentence(lang: Lang) -> None:
+    cut = []
+    for name in ("unslothai-unsloth-682", *sample(folders(), 60)):
+        diagnosis = diagnosed(name)
+        shown = answer(name, lang)
+        for notice in diagnosis.notices:
+            start = f"{level(notice, lang)}{'：' if lang == 'zh' else ':'}"
+            whole = re.sub(r"\s+", "" if lang == "zh" else " ", notice_with_level(notice, lang))
+            if start in shown and whole[:40] in shown and whole not in shown:
+                end = len(re.match(r".*?[.。!?？](?=\s|$|[^\w])", whole)[0]) if re.match(r".*?[.。!?？](?=\s|$|[^\w])", whole) else None
+                cut += [(name, whole)] if end is None or whole[:end] not in shown else []
+    assert not cut
+
+
+@for_each("lang, unsaid", [("en", "inference engine"), ("zh", "推理引擎")])
+def test_what_the_evidence_settles_is_not_assumed(lang: Lang, unsaid: str) -> None:
+    """It failed in a backward pass; where nothing tells, the assumption stands."""
+    assert unsaid not in answer("mic-dkfz-nnunet-122", lang)
+    assert unsaid in answer("speech-synthesis-beside-a-desktop", lang)
+
+
+@for_each("lang, possibly, why", [("en", "Possibly: Activations.", "Why:"), ("zh", "可能的原因：激活值。", "。原因：")])
+def test_a_likeliest_cause_is_no_answer_to_why(lang: Lang, possibly: str, why: str) -> None:
+    """The sentence before it says that the log does not show what filled the card."""
+    text = answer("mic-dkfz-nnunet-122", lang)
+    assert possibly in text and why not in text
+
+
+@for_each(
+    "lang, first, asked", [("en", "(same results, slower); else", "lower it first"), ("zh", "（结果不变，速度变慢）；否则", "请先把它调小")]
+)
+def test_each_act_of_a_step_has_its_price_and_is_not_asked_for_again(lang: Lang, first: str, asked: str) -> None:
+    text = answer("mic-dkfz-nnunet-122", lang)
+    assert first in text and asked not in text
+
+
+def test_a_batch_that_is_rejected_is_not_asked_to_be_lowered() -> None:
+    """It failed in evaluation, which has a batch of its own."""
+    diagnosis = diagnosed("a-first-epoch-and-then-full-images")
+    assert "lower_micro_batch" in {each.id for each in diagnosis.outcome.rejected}
+    assert not [each for each in diagnosis.outcome.questions if "lower it first" in each.why.en or "请先把它调小" in each.why.zh]
+    assert diagnosis.outcome.questions[0].fact != "train.micro_batch_size"
+
+
+@for_each("lang", LANGS)
+def test_what_would_let_the_request_in_is_named_though_it_gains_little(lang: Lang) -> None:
+    """More lies idle than was asked for, and too little of the card to be the cause: on every surface, and not among what is useless."""
+    diagnosis = diagnosed("instruction-tuning-with-gpt-4-gpt-4-llm-16")
+    (said,) = little_gains(diagnosis, lang)
+    surfaces = (
+        render(diagnosis, lang, View()),
+        render(diagnosis, lang, View(verbose=True)),
+        markdown.render(diagnosis, lang),
+        html.render(diagnosis, lang),
+    )
+    for text in surfaces:
+        assert re.sub(r"[\s\\]+", "", said)[:60] in re.sub(r"[\s\\]+", "", unescape(text))
+        assert "max_split_size_mb:128" in text.replace("\\", "")
+    assert said[:30] in chat(diagnosis, "slack", lang).text or "max_split" in chat(diagnosis, "slack", lang).text
+
+
+def test_it_is_named_wherever_that_much_lies_idle() -> None:
+    """Unless the switch is on, torch's allocator is not what ran out, or the advice has it anyway."""
+    lacking, seen = [], 0
+    for name in sample(folders(), 120):
+        diagnosis = diagnosed(name)
+        facts = {fact.name: fact.value for fact in reversed(diagnosis.facts)}
+        idle, asked, card = (facts.get(f"log.{each}") for each in ("reserved_unallocated", "requested", "capacity"))
+        if not (isinstance(idle, Size) and isinstance(asked, Size) and isinstance(card, Size)) or diagnosis.verdict.status != "oom":
+            continue
+        of_torch = diagnosis.verdict.family in ("torch_cuda", "torch_hip") and facts.get("log.role") != "engine"
+        if of_torch and asked.high < idle.low and idle.low >= 0.035 * card.high and facts.get("alloc.expandable_segments") is not True:
+            seen += 1
+            text = answer(name, "en")
+            lacking += [] if re.search("expandable_segments|max_split_size|Fragmentation|in pieces", text) else [name]
+    assert seen > 3 and not lacking
+
+
+@for_each("lang", LANGS)
+def test_a_block_of_a_page_goes_by_the_name_of_the_page(lang: Lang) -> None:
+    named = [name for name in ("vllm-fills-its-share-at-inference", *sample(folders(), 60)) if "#block-" in answer(name, lang)]
+    assert not named
+
+
+@for_each(
+    "lang, longer, bits",
+    [("en", "longer prompts are cut to that", "is in 4 bits already"), ("zh", "更长的提示会被截断到该长度", "已是4比特")],
+)
+def test_a_server_that_refused_was_not_killed(lang: Lang, longer: str, bits: str) -> None:
+    """Ollama counts before it loads: dmesg knows nothing of it, and the context comes before a tag in fewer bits."""
+    text = answer("ollama-counts-before-it-loads", lang)
+    assert "dmesg" not in text and longer in text
+    ids = [remedy.id for remedy in diagnosed("ollama-counts-before-it-loads").outcome.remedies]
+    assert ids.index("lower_max_model_len") < ids.index("quantize_weights")
+    assert bits in re.sub(r"\s+", "" if lang == "zh" else " ", render(diagnosed("ollama-counts-before-it-loads"), lang, View(verbose=True)))
+
+
+def test_the_node_is_looked_at_where_the_host_killed_or_may_have() -> None:
+    """A request that was refused leaves no line in dmesg."""
+    refused = ("cpu_allocator", "cpp_bad_alloc", "python_memory", "pinned_host", "dataloader_shm")
+    told = [name for name in sample(folders(), 120) if diagnosed(name).verdict.family in refused and "dmesg" in answer(name, "en")]
+    assert not told
+
+
+def test_what_fills_a_card_is_more_than_a_few_percent_of_it() -> None:
+    """A victim with its own two gibibytes is no answer to what filled eighty."""
+    kinds = "Weights|KV cache|Activations|Logits and loss|Optimizer states"
+    told = {name: re.search(rf"Why: (?:{kinds}) \([^)]*?\b([0-4])% of the card", answer(name, "en")) for name in sample(folders(), 120)}
+    assert not {name for name, match in told.items() if match}
+    assert "Why: Weights (certain, 65.9651 GiB, 83% of the card" in answer("vllm-project-vllm-23278", "en")
