@@ -495,7 +495,9 @@ def test_what_the_driver_of_windows_gives_away() -> None:
         + "Of the allocated memory 9.62 GiB is allocated by PyTorch, and 211.37 MiB is reserved by PyTorch but unallocated."
     )
     assert (says["log.windows_driver"], says["log.sysmem_fallback"], "log.process_in_use" in says) == (True, True, False)
-    plain = told(FULL.format("20.00 MiB", "8.00 GiB", "Of the allocated memory 7.62 GiB is allocated by PyTorch"))
+    whole = told(FULL.format("20.00 MiB", "8.00 GiB", "Of the allocated memory 7.62 GiB is allocated by PyTorch"))
+    assert (whole["log.windows_driver"], "log.sysmem_fallback" in whole) == (True, False)  # it alone tells all of a card
+    plain = told(FULL.format("20.00 MiB", "7.79 GiB", "Of the allocated memory 7.62 GiB is allocated by PyTorch"))
     assert plain.keys() & {"log.windows_driver", "log.sysmem_fallback"} == set()
 
 

@@ -182,7 +182,8 @@ def _infer_driver(message: Message) -> None:
     requested, capacity = figures.get("requested"), figures.get("capacity")
     if "process_in_use" in figures and figures["process_in_use"] is None:  # 2^64-1: the driver of Windows tells no such figure
         facts["log.windows_driver"] = True
-    if message.family == "torch_cuda" and capacity is not None and _WHOLE.fullmatch(capacity.text):  # others take a part for themselves
+    nvidia = families.of(message.family).maker == "nvidia"
+    if nvidia and capacity is not None and _WHOLE.fullmatch(capacity.text):  # others keep a part for themselves
         facts["log.windows_driver"] = True
     if "requested" in figures and (requested is None or (capacity is not None and requested.low > ABSURD * max(1, capacity.high))):
         facts["log.request_overflow"] = True
