@@ -9,6 +9,7 @@ from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.derived.drawing_facts import facts_of_drawing
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
+from diagnose.budget.derived.loaded_weights import loaded_weights
 from diagnose.budget.derived.log_comparison import comparison_facts
 from diagnose.budget.derived.message_facts import facts_of_message
 from diagnose.budget.derived.setting_doubts import ledger_facts, missed_savings, setting_facts
@@ -64,6 +65,7 @@ def derive_facts(book: FactBook, ledgers: tuple[Ledger, ...], attributions: tupl
         *missed_savings(book),
         *_tuning_facts(book),
         *_fewer_bits_facts(book),
+        *loaded_weights(book),
         *facts_of_drawing(book),
         *setting_facts(book),
     ]
