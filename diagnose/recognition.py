@@ -127,7 +127,7 @@ def _published_quantization(book: FactBook) -> Iterator[Fact]:
         yield _fact("model.quantization", word, Witness("catalogue", text=path))
         yield _fact("model.stored_quantization", word, Witness("catalogue", text=path))
     shape = catalogue.model(path)
-    if shape is not None and shape.published and not UNPACKED.search(path):
+    if shape is not None and shape.published and not UNPACKED.search(path) and not book.switch("report.unpacked"):
         yield _fact("rollout.quantization", shape.published, Witness("catalogue", text=path))
 
 
