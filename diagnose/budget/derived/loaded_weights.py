@@ -31,7 +31,10 @@ class Width(NamedTuple):
 
 
 def loaded_weights(book: FactBook) -> list[Fact]:
-    """`rollout.loaded_weights`, and its arithmetic; nothing where no engine serves, or size or bits of its model are not known."""
+    """`rollout.loaded_weights`, and its arithmetic; nothing where no engine serves, or size or bits of its model are not known. What the
+    engine prints of it goes first."""
+    if (printed := book.size("rollout.engine_weights")) is not None:
+        return [derived_fact("rollout.loaded_weights", printed, "printed"), derived_fact("rollout.loaded_sum", "log", "printed")]
     width, params = _width(book), _params(book)
     if book.word("rollout.engine") is None or width is None or params is None:
         return []
