@@ -124,7 +124,7 @@ def _fewer_bits_facts(book: FactBook) -> list[Fact]:
     """What weights that are only read take on each card in 16 bits and in 4 (embedding and head keep 16); none where they are quantised,
     as files of GGUF mostly are. A name that tells no more than the count of parameters tells the least that they take in 16 bits."""
     shape, cards = book.shape("model.shape"), book.count("rollout.tensor_parallel") or 1
-    if "gguf" in (book.word("model.path") or "").lower():
+    if "gguf" in (book.word("model.path") or "").lower() or book.word("rollout.engine") == "llamacpp":
         return []
     if book.word("model.quantization") not in (None, "none") or book.word("rollout.quantization") is not None:
         return []

@@ -30,7 +30,19 @@ class Width(NamedTuple):
     apart: bool = False
 
 
+#: Of a card, up to which weights leave it to cache and passes.
+_ROOM = 0.72
+
+
 def loaded_weights(book: FactBook) -> list[Fact]:
+    """The weights and their arithmetic; whether they leave room on the card for sure."""
+    found, capacity = _reckoned(book), book.size("hardware.capacity")
+    if not found or capacity is None or not isinstance(found[0].value, Size):
+        return found
+    return [*found, derived_fact("rollout.leaves_room", found[0].value.high <= _ROOM * capacity.low, "at most 72% of the card")]
+
+
+def _reckoned(book: FactBook) -> list[Fact]:
     """`rollout.loaded_weights`, and its arithmetic; nothing where no engine serves, or size or bits of its model are not known. What the
     engine prints of it goes first."""
     if (printed := book.size("rollout.engine_weights")) is not None:
