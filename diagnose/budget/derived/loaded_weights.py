@@ -89,7 +89,8 @@ def _width(book: FactBook) -> Width | None:
     named = _GGUF.search(f"{book.word('model.path') or ''} {setting or ''}".lower())
     if book.word("rollout.engine") == "llamacpp" or (named and own is None):
         word = named[1] if named else rule["usual"].get(book.word("run.program") or "", "")
-        return Width(*rule["gguf"][word]) if word in rule["gguf"] else None
+        bits = rule["gguf"].get(word)
+        return Width(bits[0], bits[1]) if bits else None
     stored = next((bits for part, bits in rule["stored"].items() if part in (own or setting or "").lower()), None)
     if own is None and (setting or "") in (converts := rule["converts"].get(book.word("rollout.engine") or "", {})):
         span = releases(converts[setting or ""])
@@ -98,7 +99,7 @@ def _width(book: FactBook) -> Width | None:
     if own is None and setting in (None, "none"):
         bits = 32 if book.word("rollout.dtype") == "fp32" else 16
         return Width(bits, bits)
-    return Width(*stored, apart=True) if stored else None
+    return Width(stored[0], stored[1], apart=True) if stored else None
 
 
 def _of_all(book: FactBook, width: Width) -> Width:
@@ -107,7 +108,8 @@ def _of_all(book: FactBook, width: Width) -> Width:
     if shape is None or not width.apart:
         return width
     kept = shape.V * shape.h * (1 if shape.tied else 2) / shape.params
-    return Width(*(16 * kept + bits * (1 - kept) for bits in (width.least, width.least + _LOOSE)))
+    least, most = (16 * kept + bits * (1 - kept) for bits in (width.least, width.least + _LOOSE))
+    return Width(least, most)
 
 
 def _cards(book: FactBook) -> tuple[int, int]:
