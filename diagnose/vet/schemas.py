@@ -1556,9 +1556,17 @@ class EnginePlan(Row):
     source: str
 
 
+class LoadedBits(Row):
+    gguf: dict[str, list[float]]
+    stored: dict[str, list[float]]
+    usual: dict[str, str]
+    converts: dict[str, dict[str, str]]
+
+
 class EnginePlans(Row):
     vllm: EnginePlan
     sglang: EnginePlan
+    loaded: LoadedBits
     cache_source: str
     draft_source: str
     stored: dict[str, str]
