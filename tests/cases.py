@@ -7,9 +7,9 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import yaml
@@ -18,6 +18,8 @@ from checkout import ROOT
 from diagnose import plan
 from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
+
+T = TypeVar("T")
 
 CORPUS = ROOT / "corpus"
 GIB = 2**30
@@ -79,7 +81,12 @@ def run(name: str, **changes: Any) -> Diagnosis:
     return explain(given.pop("logs"), **given)
 
 
-@cache
+#: Diagnoses that a worker holds: those that one test after another looks at. All of the corpus are a gigabyte, of which each collection
+#: of garbage looks at much.
+_HELD = 128
+
+
+@lru_cache(maxsize=_HELD)
 def diagnosed(name: str) -> Diagnosis:
     """The diagnosis of a case as it lies in the corpus."""
     return shared(name, lambda: run(name))
@@ -140,18 +147,18 @@ def deferred_advice() -> Iterator[None]:
         yield
 
 
-def shared(name: str, diagnose: Callable[[], Diagnosis]) -> Diagnosis:
-    """The diagnosis that has this name, made once for all workers of a session (tests/conftest.py)."""
+def shared(name: str, diagnose: Callable[[], T]) -> T:
+    """The diagnosis that has this name, or what is made of many, made once for all workers of a session (tests/conftest.py)."""
     if (folder := os.environ.get(SHARED)) is None:
         return diagnose()
     stored = Path(folder) / name
     while not _made(stored, diagnose):
         _make_another(Path(folder))  # while another worker makes this one
-    diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
+    diagnosis: T = pickle.loads(stored.read_bytes())
     return diagnosis
 
 
-def _made(stored: Path, diagnose: Callable[[], Diagnosis]) -> bool:
+def _made(stored: Path, diagnose: Callable[[], object]) -> bool:
     """Whether the diagnosis is there, made now where nobody has made it yet; not where another worker is about to."""
     if stored.exists():
         return True
@@ -183,7 +190,7 @@ def _make_another(folder: Path) -> None:
             return
 
 
-@cache
+@lru_cache(maxsize=_HELD)
 def report(name: str, lang: str = "en") -> dict[str, Any]:
     """The same as the report of the contract."""
     return diagnosed(name).to_dict("zh" if lang == "zh" else "en")

@@ -7,21 +7,35 @@ from functools import cache
 from typing import Any
 
 import pytest
-from cases import CORPUS, diagnosed, disagreements, folders, run
+from cases import CORPUS, diagnosed, disagreements, folders, run, shared
 from sweep import sample
 
 from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
 from diagnose.plan.remedies import remedy_rules as remedies
 
+Spoken = dict[str, dict[str, list[str]]]
+
 
 @cache
-def spoken(name: str, room: str) -> set[str]:
-    """The rules that say something about a case: causes found, or remedies proposed and rejected."""
-    if room == "causes":
-        return {verdict.rule for verdict in diagnosed(name).judgement.all if verdict.outcome in ("fires", "likely")}
-    outcome = diagnosed(name).outcome
-    return {remedy.rule for remedy in outcome.remedies} | {advice.rule for advice in outcome.rejected}
+def spoken() -> Spoken:
+    """By kind of rule and rule: the cases about which it says something, as a cause found, or a remedy proposed or rejected."""
+
+    def read() -> Spoken:
+        by_rule: Spoken = {"causes": {}, "remedies": {}}
+        for name in folders():
+            found = diagnosed(name)
+            outcome = found.outcome
+            speaking = {
+                "causes": [verdict.rule for verdict in found.judgement.all if verdict.outcome in ("fires", "likely")],
+                "remedies": [*(remedy.rule for remedy in outcome.remedies), *(advice.rule for advice in outcome.rejected)],
+            }
+            for room, rules in speaking.items():
+                for rule in dict.fromkeys(rules):
+                    by_rule[room].setdefault(rule, []).append(name)
+        return by_rule
+
+    return shared(".spoken", read)
 
 
 @cache
@@ -36,8 +50,7 @@ def shipped_rules(room: str) -> list[str]:
 
 def witnesses(rule: str, room: str) -> list[str]:
     """The cases that the rule speaks about; first those whose expectations name what it says: they soonest go wrong without it."""
-    speaking = [name for name in folders() if rule in spoken(name, room)]
-    return sorted(speaking, key=lambda name: not named(rule, room, name))
+    return sorted(spoken()[room].get(rule, ()), key=lambda name: not named(rule, room, name))
 
 
 def named(rule: str, room: str, name: str) -> bool:
