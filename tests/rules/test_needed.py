@@ -14,26 +14,25 @@ from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
 from diagnose.plan.remedies import remedy_rules as remedies
 
-Spoken = dict[str, dict[str, list[str]]]
+#: By kind of rule, rule and case: the causes or remedies that it stands for there.
+Spoken = dict[str, dict[str, dict[str, list[str]]]]
 
 
 @cache
 def spoken() -> Spoken:
-    """By kind of rule and rule: the cases about which it says something, as a cause found, or a remedy proposed or rejected."""
+    """What the rules say about the cases: causes found, or remedies proposed and rejected."""
 
     def read() -> Spoken:
-        by_rule: Spoken = {"causes": {}, "remedies": {}}
+        found: Spoken = {"causes": {}, "remedies": {}}
         for name in folders():
-            found = diagnosed(name)
-            outcome = found.outcome
-            speaking = {
-                "causes": [verdict.rule for verdict in found.judgement.all if verdict.outcome in ("fires", "likely")],
-                "remedies": [*(remedy.rule for remedy in outcome.remedies), *(advice.rule for advice in outcome.rejected)],
-            }
-            for room, rules in speaking.items():
-                for rule in dict.fromkeys(rules):
-                    by_rule[room].setdefault(rule, []).append(name)
-        return by_rule
+            diagnosis = diagnosed(name)
+            outcome = diagnosis.outcome
+            causes = [(verdict.rule, verdict.cause) for verdict in diagnosis.judgement.all if verdict.outcome in ("fires", "likely")]
+            remedies = [(remedy.rule, remedy.id) for remedy in outcome.remedies] + [(each.rule, each.id) for each in outcome.rejected]
+            for room, said in (("causes", causes), ("remedies", remedies)):
+                for rule, word in said:
+                    found[room].setdefault(rule, {}).setdefault(name, []).append(word)
+        return found
 
     return shared(".spoken", read)
 
@@ -50,20 +49,8 @@ def shipped_rules(room: str) -> list[str]:
 
 def witnesses(rule: str, room: str) -> list[str]:
     """The cases that the rule speaks about; first those whose expectations name what it says: they soonest go wrong without it."""
-    return sorted(spoken()[room].get(rule, ()), key=lambda name: not named(rule, room, name))
-
-
-def named(rule: str, room: str, name: str) -> bool:
-    """Whether a case's expectations hold the rule, or the cause or the remedies that it stands for there."""
-    found = diagnosed(name)
-    if room == "causes":
-        said = {verdict.cause for verdict in found.judgement.all if verdict.rule == rule}
-    else:
-        outcome = found.outcome
-        said = {remedy.id for remedy in outcome.remedies if remedy.rule == rule} | {
-            advice.id for advice in outcome.rejected if advice.rule == rule
-        }
-    return bool({rule, *said} & words(name))
+    speaking = spoken()[room].get(rule, {})
+    return sorted(speaking, key=lambda name: words(name).isdisjoint({rule, *speaking[name]}))
 
 
 @cache
