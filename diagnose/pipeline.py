@@ -146,6 +146,8 @@ def diagnose(
 
     book.learn(regime.project(book, sources))
     book.learn(regime.drawing_model(book, sources))
+    if event is not None and event.requested is not None:
+        book.learn(regime.mentioned_models(book, sources))
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
     job = notebook.job_id(book, event)

@@ -1,0 +1,58 @@
+"""Which models a text speaks of where nothing gives the path of one: a name with a size, a class, a family's word (rules/mentions.yaml)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from diagnose import rule_files
+from diagnose.catalogue.models import MOST_KIN, family_models, kin, model
+from diagnose.catalogue.parameter_count import Model
+
+#: A size, and a name that ends in front of it.
+_SIZED = re.compile(r"(?<![\d.])\d{1,3}(?:[.x]\d{1,2})?[bB](?![A-Za-z0-9])")
+_NAME = re.compile(r"[A-Za-z][\w.+-]{0,40}[ _/-]?$")
+#: A class of transformers that makes a model, or the shape of one.
+_CLASS = re.compile(
+    r"(?<![\w.])([A-Z][A-Za-z0-9]{1,20}?)(?:Config|ForCausalLM|LMHeadModel|DoubleHeadsModel|ForConditionalGeneration|ForMaskedLM|Model)\("
+)
+#: Names that are looked up; a text with more than a few models is a list of them.
+_TRIED, _MOST = 24, 3
+
+
+def named(text: str) -> list[str]:
+    """The names by which a text speaks of models, those with a size first; none where it names many."""
+    names = list(dict.fromkeys(name.lower() for name in _sized(text) if models_of(name)))
+    names = names or [family for family in dict.fromkeys(match[1].lower() for match in _CLASS.finditer(text)) if family_models(family)]
+    names = names or list(dict.fromkeys(match[1].lower() for match in _bare().finditer(text)))
+    return names if len(names) <= _MOST else []
+
+
+def _sized(text: str) -> Iterator[str]:
+    for match in list(_SIZED.finditer(text))[:_TRIED]:
+        name = _NAME.search(text, max(0, match.start() - 48), match.start())
+        if name is not None:
+            yield name[0] + match[0]
+
+
+@lru_cache(maxsize=256)
+def models_of(name: str) -> list[Model]:
+    """The models that a name may stand for: the one of this name, those that it may be a variant of, those of a family."""
+    known = model(name)
+    if known is not None:
+        return [known]
+    bare = rule_files.table("mentions")["bare"].get(name.lower(), ())
+    return kin(name) or [shape for each in bare if (shape := model(each)) is not None] or family_models(name)[:MOST_KIN]
+
+
+def name_in_program(program: str | None, path: str) -> str:
+    """A path that tells no more than a size, with the family whose models the program runs; "" where it runs any."""
+    family, size = rule_files.table("mentions")["programs"].get(program), _SIZED.search(path)
+    return f"{family}-{size[0]}" if family and size else ""
+
+
+@cache
+def _bare() -> re.Pattern[str]:
+    words = sorted(rule_files.table("mentions")["bare"], key=len, reverse=True)
+    return re.compile(rf"(?<![\w/-])({'|'.join(map(re.escape, words))})(?![\w-])", re.IGNORECASE)
