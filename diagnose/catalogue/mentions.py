@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 
 from diagnose import rule_files
@@ -50,6 +50,17 @@ def name_in_program(program: str | None, path: str) -> str:
     """A path that tells no more than a size, with the family whose models the program runs; "" where it runs any."""
     family, size = rule_files.table("mentions")["programs"].get(program), _SIZED.search(path)
     return f"{family}-{size[0]}" if family and size else ""
+
+
+def graph(text: str) -> Mapping[str, int] | None:
+    """Nodes and edges of the one public graph that a text names; None where it names none or several."""
+    named = {match[0].lower() for match in _graphs().finditer(text)}
+    return rule_files.table("mentions")["graphs"][named.pop()] if len(named) == 1 else None
+
+
+@cache
+def _graphs() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w/.-])(?:{'|'.join(map(re.escape, rule_files.table('mentions')['graphs']))})(?![\w-])", re.IGNORECASE)
 
 
 @cache

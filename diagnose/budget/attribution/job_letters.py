@@ -30,8 +30,8 @@ def extra_letters(job: Setup) -> dict[str, Number]:
         letters["x"] = side
     if pixels or side:
         letters["n_l"] = (pixels or side * side) // 64  # type: ignore[operator]
-    if tokens := job.book.count("report.tokens"):
-        letters["n_s"] = tokens
+    said = {"n_s": "report.tokens", "n_n": "report.nodes", "n_g": "report.edges"}
+    letters |= {letter: count for letter, name in said.items() if (count := job.book.count(name))}
     letters |= _guessed_params(job)
     rows, prompts, ranks = job.book.count("eval.batch_size"), job.book.count("rollout.batch"), job.sharding.ranks
     if rows:

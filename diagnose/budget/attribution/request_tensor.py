@@ -18,7 +18,7 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
-from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor
+from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor, supposed_tensor
 from diagnose.budget.model.block_rounding import EXACT, Allocator, allocators, block, is_ambiguous_block
 from diagnose.budget.model.formulas import Number, formula
 from diagnose.budget.model.job_roles import engine_role, roles
@@ -67,20 +67,23 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         for kind in kinds
     ]
     best = max(answers, key=_evidence_weight)
-    return (said, *best) if said is not None and not (best and best[0].named) else tuple(best)
+    if said is not None and not (best and best[0].named):
+        return (said, *best)
+    supposed = None if best else supposed_tensor(book, event, index)
+    return tuple(best) if supposed is None else (supposed,)
 
 
 def _of_another_allocator(books: list[FactBook], ledgers: tuple[Ledger, ...], event: Event, index: int) -> list[Attribution]:
-    """The tensors of a known model that a request past torch's allocator is as large as, to the byte where it is printed so: in host
-    memory weights before they move, or what was offloaded. Lengths are not solved for, because many other arrays lie there."""
-    if families.of(event.family).engine or event.requested is None:
+    """The tensors of the run that a request past torch's allocator is as large as. In host memory, where many other arrays lie, only to
+    the byte, and no lengths are solved for."""
+    requested, on_host = event.requested, families.of(event.family).memory == "host"
+    if families.of(event.family).engine or requested is None or (on_host and requested.low < requested.high):
         return []
-    answers = [
-        _attribute_with(_failed_job(possible, ledgers, event), event, index, event.requested, EXACT, len(books)) for possible in books
-    ]
-    found = [made for made in max(answers, key=_evidence_weight) if not (made.solved or made.by_frame) and (made.chance < BAR or made.agrees)]
-    if families.of(event.family).memory != "host":
-        return found
+    answers = [_attribute_with(_failed_job(possible, ledgers, event), event, index, requested, EXACT, len(books)) for possible in books]
+    known = [made for made in max(answers, key=_evidence_weight) if not (made.solved or made.by_frame)]
+    if not on_host:
+        return known
+    found = [made for made in known if made.chance < BAR or made.agrees]
     group = rule_files.table("vocabulary")["fills_host"][0]
     changes = {"group": group, "lowered_by": {}, "avoided_by": (), "kept_by_layers": False}
     return [made._replace(tensor=phrase("ledger.host_tensor", tensor=made.tensor), **changes) for made in found]

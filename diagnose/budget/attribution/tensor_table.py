@@ -41,9 +41,9 @@ WIDTHS = ("2", "4")
 class Tensor(NamedTuple):
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
-    none); `multiple`: a length that is solved for is one of; `printed`, `says`, `equals`, `memory`: of a tensor that the log itself tells of; `avoided`: knobs that do without such a tensor;
-    `lowered`: those that lower one, with their powers, where its formula does not tell them; `framed`: only where a
-    frame shows it; `kept`: every layer keeps one for its backward pass."""
+    none); `multiple`: what a length that is solved for has to be a multiple of; `printed`, `says`, `equals`, `memory`: of a tensor that the
+    log itself tells of; `avoided`: knobs that do without such a tensor; `lowered`: those that lower one, with their powers, where its
+    formula does not tell them; `framed`: only where a frame shows it; `kept`: every layer keeps one for its backward pass."""
 
     key: str
     group: str
@@ -226,7 +226,7 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
     if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when and not engine):
         return False
-    if tensor.group in _LEARNED and tensor.bytes and job.book.switch("train.enabled") is False:
+    if tensor.group in _LEARNED and tensor.bytes and not _may_learn(job, event):
         return False
     if engine and tensor.bytes and not tower and "engine" not in tensor.when:
         return False  # engines encode images as trainers do; what a frame alone tells holds for any program
@@ -237,6 +237,14 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     return all(CONDITIONS[name](job) for name in tensor.when) and all(
         _is_allowed(tensor, name, words, job, event) for name, words in tensor.only
     )
+
+
+def _may_learn(job: Setup, event: Event) -> bool:
+    """Whether the run learns, or nothing says that it does not and something speaks of it: every run has weights."""
+    enabled = job.book.switch("train.enabled")
+    if enabled is None:
+        return event.phase in ("backward", "optimizer_step") or "train.framework" in job.book or "train.stage" in job.book
+    return enabled
 
 
 def _is_allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:

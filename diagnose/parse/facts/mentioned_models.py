@@ -1,5 +1,5 @@
-"""Which models, sizes of pictures and counts of tokens a text speaks of, for a failed request of a job that says none: the facts
-`report.mention`, `report.pixels`, `report.tokens`."""
+"""Which models, pictures, counts of tokens and public graph a text speaks of, for a failed request of a job that says none: the facts
+`report.mention`, `report.pixels`, `report.tokens`, `report.nodes`, `report.edges`."""
 
 from __future__ import annotations
 
@@ -41,6 +41,9 @@ def _facts_of(data: bytes, witness: Witness) -> Iterator[Fact]:
     text = data.decode("utf-8", "replace")
     for name in mentions.named(text):
         yield Fact("report.mention", name, "guessed", witness)
+    if (graph := mentions.graph(text)) is not None:
+        yield Fact("report.nodes", graph["nodes"], "guessed", witness)
+        yield Fact("report.edges", graph["edges"], "guessed", witness)
     pixels = [int(match[1]) * int(match[2]) for match in _PICTURE.finditer(text)]
     sides = [{match[1].lower(): int(match[2]) for match in _SIDE.finditer(text)}]
     pixels += [side["h"] * side["w"] for side in sides if side.keys() >= {"h", "w"}]
