@@ -90,13 +90,18 @@ def kin(path: str) -> list[Model]:
         (table, place)
         for table in rule_files.table("models").values()
         for place, entry in enumerate(table["models"])
-        if re.search(rf"[-_]{re.escape(sizes[0])}(?![a-z\d])", entry["id"].lower())
-        and (stem := re.match(r"[a-z]+", entry["id"].lower().rpartition("/")[2])) is not None
-        and len(stem[0]) > 2
-        and stem[0] in name
+        if any(_is_kin(alias.lower().rpartition("/")[2], sizes[0], name) for alias in (entry["id"], *entry["aliases"]))
     ]
     shapes = [_shape(table, place) for table, place in related]
     return list({(shape.h, shape.f, shape.L, shape.V): shape for shape in shapes}.values())[:MOST_KIN]
+
+
+def _is_kin(alias: str, size: str, name: str) -> bool:
+    """Whether an alias has this size, and its first word stands in a name."""
+    if re.search(rf"[-_]{re.escape(size)}(?![a-z\d])", alias) is None:
+        return False
+    stem = re.match(r"[a-z]+", alias)
+    return stem is not None and len(stem[0]) > 2 and stem[0] in name
 
 
 def family_models(word: str) -> list[Model]:

@@ -118,8 +118,11 @@ class _Reader:
         if isinstance(node, ast.Assign) and isinstance(value, ast.expr):
             known = self.value(value)
             for target in node.targets:
-                if isinstance(target, (ast.Name, ast.Attribute)):
-                    self.bind(ast.unparse(target), known)
+                parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                values = known if len(parts) > 1 and isinstance(known, tuple) and len(known) == len(parts) else [known] * (len(parts) == 1)
+                for part, each in zip(parts, values, strict=False):
+                    if isinstance(part, (ast.Name, ast.Attribute)):
+                        self.bind(ast.unparse(part), each)
         elif isinstance(node, (ast.Expr, ast.Return, ast.AugAssign)) and isinstance(value, ast.expr):
             self.value(value)
 
@@ -158,8 +161,13 @@ class _Reader:
             return self.operation(node, depth)
         if isinstance(node, ast.Attribute):
             return self.attribute(node, depth)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            number = self.value(node.operand, depth + 1)
+            return -number if isinstance(number, int) else number
         if isinstance(node, ast.Subscript):
             owner, index = self.value(node.value, depth + 1), self.value(node.slice, depth + 1)
+            if isinstance(owner, _Array):
+                return _indexed(owner, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
             return owner[index] if isinstance(owner, tuple) and isinstance(index, int) and -len(owner) <= index < len(owner) else None
         return self.call(node, depth) if isinstance(node, ast.Call) else None
 
@@ -207,6 +215,10 @@ class _Reader:
             return self.matrix_product(name, *operands[:2])
         if name == "vmap" or (isinstance(node.func, ast.Call) and callee_name(node.func.func) == "vmap"):
             return self.mapped(operands)
+        if isinstance(owner, _Array) and (
+            shape := _reshaped(name, owner.shape, [each for each in arguments if isinstance(each, (int, tuple))])
+        ):
+            return self.add("result", shape, owner.width) if name == "repeat" else _Array(shape, owner.width)
         if name in _PASSED and isinstance(first, (_Array, _Layer)):
             width = _WIDTHS.get(name) or _width_named([*node.args, *words.values()])
             same = first._replace(width=width or first.width)
@@ -294,6 +306,45 @@ def _broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]
     pairs = zip((1,) * (length - len(left)) + left, (1,) * (length - len(right)) + right, strict=True)
     sides = [max(pair) if min(pair) == 1 or pair[0] == pair[1] else 0 for pair in pairs]
     return tuple(sides) if all(sides) else ()
+
+
+def _indexed(array: _Array, indices: list[ast.expr]) -> _Array | None:
+    """What an index of None, of numbers and of whole sides leaves of an array; None for any other."""
+    shape, rest = list[int](), list(array.shape)
+    for index in indices:
+        if isinstance(index, ast.Constant) and index.value is None:
+            shape.append(1)
+        elif rest and isinstance(index, ast.Slice) and index.lower is index.upper is None:
+            shape.append(rest.pop(0))
+        elif rest and isinstance(index, ast.Constant) and isinstance(index.value, int):
+            rest.pop(0)
+        else:
+            return None
+    return _Array((*shape, *rest), array.width)
+
+
+def _reshaped(name: str, shape: tuple[int, ...], arguments: list[object]) -> tuple[int, ...]:
+    """The shape after a method that moves, adds or repeats sides; empty for any other, and where the script does not tell."""
+    numbers = arguments[0] if arguments and isinstance(arguments[0], tuple) else tuple(each for each in arguments if isinstance(each, int))
+    count = len(shape)
+    if name == "unsqueeze" and len(numbers) == 1 and -count - 1 <= numbers[0] <= count:
+        at = numbers[0] % (count + 1)
+        return (*shape[:at], 1, *shape[at:])
+    if name in ("t", "mT") and count == 2:
+        return shape[::-1]
+    if name == "transpose" and len(numbers) == 2 and all(-count <= number < count for number in numbers):
+        moved = list(shape)
+        moved[numbers[0]], moved[numbers[1]] = moved[numbers[1]], moved[numbers[0]]
+        return tuple(moved)
+    if name == "permute" and sorted(number % count for number in numbers) == list(range(count)):
+        return tuple(shape[number] for number in numbers)
+    if name in ("view", "reshape") and numbers and numbers.count(-1) <= 1 and 0 not in numbers:
+        known = prod(number for number in numbers if number != -1)
+        return tuple(prod(shape) // known if number == -1 else number for number in numbers)
+    if name == "repeat" and len(numbers) >= count:
+        sides = (1,) * (len(numbers) - count) + shape
+        return tuple(number * side for number, side in zip(numbers, sides, strict=True))
+    return ()
 
 
 def _layer(dimensions: int, words: dict[str, object], arguments: list[object]) -> _Layer | None:

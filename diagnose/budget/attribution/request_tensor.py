@@ -98,8 +98,9 @@ def _books_with_a_shape(book: FactBook) -> list[FactBook]:
     path = book.word("model.path") or ""
     names = [path, mentions.name_in_program(book.word("run.program"), path)]
     names += [str(fact.value) for name in ("report.model", "report.mention") for fact in book.all(name)]
-    shapes = next((shapes for name in names if name and (shapes := mentions.models_of(name))), [])
-    return [book.changed({"model.shape": shape}) for shape in shapes] or _books_with_pictures(book)
+    name, shapes = next(((name, shapes) for name in names if name and (shapes := mentions.models_of(name))), ("", []))
+    is_kin = catalogue.model(name) is None
+    return [book.changed({"model.shape": shape, "report.kin": is_kin}) for shape in shapes] or _books_with_pictures(book)
 
 
 def _books_with_pictures(book: FactBook) -> list[FactBook]:
@@ -368,6 +369,9 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
 def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, trial: Trial, job: Setup) -> Attribution:
     agrees, luck = request.agrees(candidate.tensor), trial.chance(candidate, request)
     scoring = 0 < candidate.round < trial.guessed  # no number of the training step matches, those of scoring do
+    own_words = (
+        job.book.switch("report.kin") is not True or "V" not in formula(candidate.symbols).names
+    )  # a variant may have tokens of its own
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
         event=index,
@@ -378,7 +382,7 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         numbers=formula(candidate.symbols).figures(candidate.values),
         bytes=candidate.bytes,
         block_bytes=block(candidate.bytes, request.kind),
-        exact=luck < BAR and request.fits(candidate.tensor) and not candidate.vocabulary and not candidate.tensor.at_least,
+        exact=luck < BAR and own_words and request.fits(candidate.tensor) and not candidate.vocabulary and not candidate.tensor.at_least,
         chance=luck,
         coincidence=others,
         agrees=agrees,

@@ -45,7 +45,8 @@ def supposed_tensor(book: FactBook, event: Event, index: int) -> Attribution | N
     for shape in _of_scripts(book):
         width = next((width for width in WIDTHS[:2] if _prints(book, shape.elements * width, event)), 0)
         text = _described(shape)
-        named = next((tensor for tensor in printed_tensors() if any(finds(pattern, text) for pattern in tensor.printed)), None)
+        entries = (tensor for tensor in printed_tensors() if tensor.memory == "card")
+        named = next((tensor for tensor in entries if any(finds(pattern, text) for pattern in tensor.printed)), None)
         if width and named is not None and shape.name.endswith(SUPPOSED):
             made = _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
             return made._replace(agrees=False, shown=False, chance=1.0)
