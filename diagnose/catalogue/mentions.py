@@ -17,6 +17,8 @@ _NAME = re.compile(r"[A-Za-z][\w.+-]{0,40}[ _/-]?$")
 _CLASS = re.compile(
     r"(?<![\w.])([A-Z][A-Za-z0-9]{1,20}?)(?:Config|ForCausalLM|LMHeadModel|DoubleHeadsModel|ForConditionalGeneration|ForMaskedLM|Model)\("
 )
+#: Behind the name of a family whose class a text has.
+_OF_FAMILY = ", any size"
 #: Names that are looked up; a text with more than a few models is a list of them.
 _TRIED, _MOST = 24, 3
 
@@ -24,7 +26,8 @@ _TRIED, _MOST = 24, 3
 def named(text: str) -> list[str]:
     """The names by which a text speaks of models, those with a size first; none where it names many."""
     names = list(dict.fromkeys(name.lower() for name in _sized(text) if models_of(name)))
-    names = names or [family for family in dict.fromkeys(match[1].lower() for match in _CLASS.finditer(text)) if family_models(family)]
+    classes = dict.fromkeys(match[1].lower() for match in _CLASS.finditer(text))
+    names = names or [f"{family}{_OF_FAMILY}" for family in classes if family_models(family)]
     names = names or list(dict.fromkeys(match[1].lower() for match in _bare().finditer(text)))
     return names if len(names) <= _MOST else []
 
@@ -39,11 +42,13 @@ def _sized(text: str) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def models_of(name: str) -> list[Model]:
     """The models that a name may stand for: the one of this name, those that it may be a variant of, those of a family."""
+    if name.endswith(_OF_FAMILY):
+        return family_models(name.removesuffix(_OF_FAMILY))[:MOST_KIN]
     known = model(name)
     if known is not None:
         return [known]
     bare = rule_files.table("mentions")["bare"].get(name.lower(), ())
-    return kin(name) or [shape for each in bare if (shape := model(each)) is not None] or family_models(name)[:MOST_KIN]
+    return kin(name) or [shape for each in bare if (shape := model(each)) is not None]
 
 
 def name_in_program(program: str | None, path: str) -> str:

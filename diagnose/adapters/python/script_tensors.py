@@ -6,16 +6,28 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations, product
 from math import prod
 
 from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.adapters.python.code_excerpts import parse_excerpt
-from diagnose.adapters.python.script_calls import callee_name
+from diagnose.adapters.python.script_calls import callee_name, nodes_of
+from diagnose.adapters.python.script_shapes import (
+    MOST_SIDE,
+    Array,
+    Layer,
+    arithmetic,
+    broadcast,
+    convolution_of,
+    indexed,
+    reshaped,
+    width_named,
+)
 from diagnose.facts import Fact, FactBook, Witness
 from diagnose.parse.messages.printed_tensors import may_be
 from diagnose.parse.model.event import PrintedTensor
-from diagnose.records import NamedTuple
 from diagnose.units import Size
 
 #: Functions that make an array of the shape they are given, and those that hand one on as it is.
@@ -24,8 +36,6 @@ _COUNTED = frozenset(("arange", "linspace"))
 _PASSED = frozenset(("cuda", "cpu", "to", "asarray", "array", "tensor", "as_tensor", "from_numpy", "device_put", "requires_grad_"))
 _PASSED |= {"contiguous", "clone", "detach", "copy", "float", "half", "double", "bfloat16", "astype", "Parameter", "Variable", "pin_memory"}
 _WIDTHS = {"half": 2, "bfloat16": 2, "float": 4, "double": 8}
-_TYPES = {"16": 2, "32": 4, "64": 8, "int8": 1, "uint8": 1, "bool": 1, "float": 4, "double": 8, "half": 2, "long": 8, "int": 4}
-_TYPE = re.compile(r"(?:^|\.)'?(?:b?u?(?:float|int|complex))?(int8|uint8|bool|half|double|long|16|32|64|float|int)'?$")
 #: Roles of a network's own constants, by their names.
 _ROLES = {
     "rows": r"(?:train_)?batch_?size|bs|n_batch|batch",
@@ -45,24 +55,7 @@ _OF_ROLES = (
 )
 #: Behind the name of a tensor whose shape is a product of constants and not that of an array.
 SUPPOSED = " (of constants)"
-_MOST_NODES, _MOST_TENSORS, _MOST_SIDE, _LARGEST = 20_000, 400, 1 << 40, 200_000
-
-
-class _Array(NamedTuple):
-    shape: tuple[int, ...]
-    width: int
-
-
-class _Layer(NamedTuple):
-    """A convolution of `dimensions` with its sides."""
-
-    dimensions: int
-    inputs: int
-    outputs: int
-    kernel: tuple[int, ...]
-    stride: tuple[int, ...]
-    padding: tuple[int, ...]
-    width: int
+_MOST_STATEMENTS, _MOST_TENSORS, _MOST_OPERANDS, _LARGEST = 20_000, 400, 12, 200_000
 
 
 def tensors(text: str) -> list[PrintedTensor]:
@@ -71,10 +64,12 @@ def tensors(text: str) -> list[PrintedTensor]:
     if excerpt is None:
         return []
     reader = _Reader()
-    for number, node in enumerate(_statements(excerpt.tree)):
-        if number > _MOST_NODES or len(reader.found) > _MOST_TENSORS:
-            break
-        reader.read(node)
+    statements = sorted((node for node in nodes_of(excerpt.tree) if isinstance(node, ast.stmt)), key=lambda node: node.lineno)
+    with suppress(RecursionError):
+        for node in statements[:_MOST_STATEMENTS]:
+            if len(reader.found) > _MOST_TENSORS:
+                break
+            reader.read(node)
     return list(dict.fromkeys([*reader.found, *reader.of_constants()]))
 
 
@@ -96,19 +91,10 @@ def told(book: FactBook) -> list[PrintedTensor]:
     return [PrintedTensor(tuple(map(int, shape.split("x"))), int(width), name) for name, shape, width in parts]
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """The statements in the order in which they stand."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.stmt):
-            yield node
-        yield from _statements(node)
-
-
 class _Reader:
     """What is known of a script's names so far, and the tensors that were found."""
 
     def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
         self.values: dict[str, object] = {}  # arrays, layers, tuples of numbers
         self.found: list[PrintedTensor] = []
         self.roles: dict[str, list[int]] = {role: [] for role in _ROLE}
@@ -138,10 +124,10 @@ class _Reader:
             if pattern.match(name) and number > 1 and number not in self.roles[role]:
                 self.roles[role].append(number)
 
-    def add(self, name: str, shape: tuple[int, ...], width: int) -> _Array:
-        if shape and all(0 < side < _MOST_SIDE for side in shape):
+    def add(self, name: str, shape: tuple[int, ...], width: int) -> Array:
+        if shape and all(0 < side < MOST_SIDE for side in shape):
             self.found.append(PrintedTensor(shape, width, name))
-        return _Array(shape, width)
+        return Array(shape, width)
 
     # -- expressions
 
@@ -150,8 +136,8 @@ class _Reader:
         if depth > 40:
             return None
         if isinstance(node, ast.Constant):
-            number = node.value
-            return int(number) if isinstance(number, (int, float)) and abs(number) < _MOST_SIDE and number == int(number) else None
+            literal = node.value if isinstance(node.value, (int, float)) else MOST_SIDE
+            return int(literal) if abs(literal) < MOST_SIDE and literal == int(literal) else None
         if isinstance(node, (ast.Tuple, ast.List)):
             sides = [self.value(side, depth + 1) for side in node.elts]
             return tuple(side for side in sides if isinstance(side, int)) if all(isinstance(side, int) for side in sides) else None
@@ -166,72 +152,73 @@ class _Reader:
             return -number if isinstance(number, int) else number
         if isinstance(node, ast.Subscript):
             owner, index = self.value(node.value, depth + 1), self.value(node.slice, depth + 1)
-            if isinstance(owner, _Array):
-                return _indexed(owner, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+            if isinstance(owner, Array):
+                return indexed(owner, node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
             return owner[index] if isinstance(owner, tuple) and isinstance(index, int) and -len(owner) <= index < len(owner) else None
         return self.call(node, depth) if isinstance(node, ast.Call) else None
 
     def operation(self, node: ast.BinOp, depth: int) -> object:
         left, right = self.value(node.left, depth + 1), self.value(node.right, depth + 1)
         if isinstance(left, int) and isinstance(right, int):
-            return _arithmetic(node.op, left, right)
-        if isinstance(left, _Array) and isinstance(right, _Array):
+            return arithmetic(node.op, left, right)
+        if isinstance(left, Array) and isinstance(right, Array):
             if isinstance(node.op, ast.MatMult):
                 return self.matrix_product("matmul", left, right)
-            shape = _broadcast(left.shape, right.shape)
+            shape = broadcast(left.shape, right.shape)
             return self.add("result", shape, max(left.width, right.width)) if shape else None
-        return left if isinstance(left, _Array) else right if isinstance(right, _Array) else None
+        return left if isinstance(left, Array) else right if isinstance(right, Array) else None
 
     def attribute(self, node: ast.Attribute, depth: int) -> object:
         owner = self.value(node.value, depth + 1)
-        if isinstance(owner, _Array):
+        if isinstance(owner, Array):
             if node.attr in ("T", "mT"):
-                return _Array((*owner.shape[:-2], *reversed(owner.shape[-2:])), owner.width)
+                return Array((*owner.shape[:-2], *reversed(owner.shape[-2:])), owner.width)
             return {"shape": owner.shape, "size": prod(owner.shape)}.get(node.attr)
         return self.values.get(ast.unparse(node))
 
     def call(self, node: ast.Call, depth: int) -> object:
         name = callee_name(node.func)
-        words = {word.arg: word.value for word in node.keywords if word.arg}
-        for word, expression in words.items():
-            if isinstance(number := self.value(expression, depth + 1), int):
-                self.play(word, number)
+        words = {word.arg: self.value(word.value, depth + 1) for word in node.keywords if word.arg}
+        for word, known in words.items():
+            if isinstance(known, int):
+                self.play(word, known)
         arguments = [self.value(argument, depth + 1) for argument in node.args]
         owner = self.value(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
-        first = owner if isinstance(owner, (_Array, _Layer)) else arguments[0] if arguments else None
-        operands = [each for each in (owner, *arguments) if isinstance(each, _Array)]
-        if isinstance(layer := self.values.get(ast.unparse(node.func)), _Layer) and operands:
+        first = owner if isinstance(owner, (Array, Layer)) else arguments[0] if arguments else None
+        operands = [each for each in (owner, *arguments) if isinstance(each, Array)]
+        if isinstance(layer := self.values.get(ast.unparse(node.func)), Layer) and operands:
             return self.convolution(layer, operands[0])
         if convolution := re.fullmatch(r"Conv([123])d", name):
-            return _layer(int(convolution[1]), {k: self.value(v, depth + 1) for k, v in words.items()}, arguments)
+            return convolution_of(int(convolution[1]), words, arguments)
         if name in ("Linear", "Embedding") and len(arguments) > 1 and isinstance(arguments[0], int) and isinstance(arguments[1], int):
             self.add(f"{name.lower()} weight", (arguments[0], arguments[1]), 4)
             return None
-        if name == "int" or (name == "len" and isinstance(first, _Array)):
-            return first.shape[0] if isinstance(first, _Array) else first
+        if name == "int" or (name == "len" and isinstance(first, Array)):
+            return first.shape[0] if isinstance(first, Array) else first
         if name == "einsum" and node.args and isinstance(node.args[0], ast.Constant):
             return self.einsum(str(node.args[0].value), operands)
         if name in ("matmul", "bmm", "mm", "cdist", "dot", "outer", "kron") and len(operands) > 1:
             return self.matrix_product(name, *operands[:2])
         if name == "vmap" or (isinstance(node.func, ast.Call) and callee_name(node.func.func) == "vmap"):
-            return self.mapped(operands)
-        if isinstance(owner, _Array) and (
-            shape := _reshaped(name, owner.shape, [each for each in arguments if isinstance(each, (int, tuple))])
+            self.mapped(operands)
+            return None
+        if isinstance(owner, Array) and (
+            shape := reshaped(name, owner.shape, [each for each in arguments if isinstance(each, (int, tuple))])
         ):
-            return self.add("result", shape, owner.width) if name == "repeat" else _Array(shape, owner.width)
-        if name in _PASSED and isinstance(first, (_Array, _Layer)):
-            width = _WIDTHS.get(name) or _width_named([*node.args, *words.values()])
-            same = first._replace(width=width or first.width)
-            return self.add("array", same.shape, same.width) if isinstance(same, _Array) and name not in ("cuda", "cpu") else same
+            return self.add("result", shape, owner.width) if name == "repeat" else Array(shape, owner.width)
+        if name in _PASSED and isinstance(first, (Array, Layer)):
+            width = _WIDTHS.get(name) or width_named(node)
+            same = replace(first, width=width or first.width)
+            return self.add("array", same.shape, same.width) if isinstance(same, Array) and name not in ("cuda", "cpu") else same
         return self.made(node, name, words, arguments)
 
     # -- what operations make
 
-    def made(self, node: ast.Call, name: str, words: dict[str, ast.expr], arguments: list[object]) -> object:
+    def made(self, node: ast.Call, name: str, words: dict[str, object], arguments: list[object]) -> object:
         """The array of a call that makes one of a shape."""
         if name not in _MAKERS and name not in _COUNTED:
             return None
-        size = self.value(words["size"]) if "size" in words else self.value(words["shape"]) if "shape" in words else None
+        size = words.get("size", words.get("shape"))
         numbers = [argument for argument in arguments if isinstance(argument, int)]
         shape = size if isinstance(size, tuple) else next((argument for argument in arguments if isinstance(argument, tuple)), None)
         if shape is None and name in _COUNTED:
@@ -239,29 +226,32 @@ class _Reader:
         if shape is None and name not in ("randint", "normal", "uniform", "full"):
             shape = tuple(numbers) if numbers and len(numbers) == len(arguments) else None
         root = ast.unparse(node.func).partition(".")[0]
-        usual = 8 if name in ("randint", "arange") and root == "torch" else 8 if root in ("np", "numpy", "cupy", "cp") else 4
-        return self.add("array", shape, _width_named([*node.args, *words.values()]) or usual) if shape else None
+        usual = 8 if name in ("randint", "arange") and root == "torch" else 8 if re.match(r"(?:np|numpy|cp|cupy)$", root) else 4
+        return self.add("array", shape, width_named(node) or usual) if shape else None
 
-    def matrix_product(self, name: str, left: _Array, right: _Array) -> object:
+    def matrix_product(self, name: str, left: Array, right: Array) -> object:
         width = max(left.width, right.width)
         if name in ("outer", "kron") or (name == "dot" and len(left.shape) == len(right.shape) == 1):
             return self.add(name, (prod(left.shape), prod(right.shape)), width) if name != "dot" else None
         if len(left.shape) < 2 or len(right.shape) < 2:
             return None
         batch = left.shape[:-2] if len(left.shape) >= len(right.shape) else right.shape[:-2]
-        return self.add(name, (*batch, left.shape[-2], right.shape[-2 if name == "cdist" else -1]), width)
+        columns = right.shape[-2] if name == "cdist" else right.shape[-1]
+        return self.add(name, (*batch, left.shape[-2], columns), width)
 
-    def mapped(self, operands: list[_Array]) -> None:
+    def mapped(self, operands: list[Array]) -> None:
         """A function for each row: what it copies has the shape of any array, once for each row."""
         rows = {array.shape[0] for array in operands if array.shape}
-        others = [array for array in self.values.values() if isinstance(array, _Array)]
+        others = [array for array in self.values.values() if isinstance(array, Array)][:_MOST_OPERANDS]
         for count, array in product(rows, others):
             self.add("vmap", (count, *array.shape), array.width)
 
-    def einsum(self, subscripts: str, operands: list[_Array]) -> object:
+    def einsum(self, subscripts: str, operands: list[Array]) -> object:
         inputs, _, output = subscripts.replace(" ", "").partition("->")
         names = inputs.split(",")
-        if len(names) != len(operands) or any(len(name) != len(each.shape) for name, each in zip(names, operands, strict=True)):
+        if not len(names) == len(operands) <= _MOST_OPERANDS or any(
+            len(name) != len(each.shape) for name, each in zip(names, operands, strict=True)
+        ):
             return None
         sides = {letter: side for name, each in zip(names, operands, strict=True) for letter, side in zip(name, each.shape, strict=True)}
         width = max(each.width for each in operands)
@@ -272,7 +262,7 @@ class _Reader:
             self.add("einsum", tuple(sides[letter] for letter in both), width)
         return self.add("einsum", tuple(sides[letter] for letter in output), width) if output and set(output) <= set(sides) else None
 
-    def convolution(self, layer: _Layer, given: _Array) -> object:
+    def convolution(self, layer: Layer, given: Array) -> object:
         """What a convolution returns, and the columns that a kernel without cuDNN unfolds of one row (aten im2col, vol2col)."""
         if len(given.shape) != layer.dimensions + 2:
             return None
@@ -286,88 +276,5 @@ class _Reader:
         for name, roles in _OF_ROLES:
             known = [[role] if isinstance(role, int) else self.roles[role][:3] for role in roles]
             for sides in product(*known):
-                square = len(sides) == 4 and roles[2] == roles[3] == "length"
-                if not square or sides[2] == sides[3]:
+                if roles[-2:] != ("length", "length") or sides[-1] == sides[-2]:
                     yield PrintedTensor(tuple(sides), 0, name + SUPPOSED)
-
-
-def _arithmetic(sign: ast.operator, left: int, right: int) -> int | None:
-    if isinstance(sign, ast.Pow):
-        return left**right if 0 <= right <= 64 and abs(left) <= 1024 and left**right < _MOST_SIDE else None
-    if isinstance(sign, (ast.FloorDiv, ast.Div)):
-        return left // right if right else None
-    whole = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}.get(type(sign))
-    return whole if whole is not None and abs(whole) < _MOST_SIDE else None
-
-
-def _broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of a sum; empty where both do not fit."""
-    length = max(len(left), len(right))
-    pairs = zip((1,) * (length - len(left)) + left, (1,) * (length - len(right)) + right, strict=True)
-    sides = [max(pair) if min(pair) == 1 or pair[0] == pair[1] else 0 for pair in pairs]
-    return tuple(sides) if all(sides) else ()
-
-
-def _indexed(array: _Array, indices: list[ast.expr]) -> _Array | None:
-    """What an index of None, of numbers and of whole sides leaves of an array; None for any other."""
-    shape, rest = list[int](), list(array.shape)
-    for index in indices:
-        if isinstance(index, ast.Constant) and index.value is None:
-            shape.append(1)
-        elif rest and isinstance(index, ast.Slice) and index.lower is index.upper is None:
-            shape.append(rest.pop(0))
-        elif rest and isinstance(index, ast.Constant) and isinstance(index.value, int):
-            rest.pop(0)
-        else:
-            return None
-    return _Array((*shape, *rest), array.width)
-
-
-def _reshaped(name: str, shape: tuple[int, ...], arguments: list[object]) -> tuple[int, ...]:
-    """The shape after a method that moves, adds or repeats sides; empty for any other, and where the script does not tell."""
-    numbers = arguments[0] if arguments and isinstance(arguments[0], tuple) else tuple(each for each in arguments if isinstance(each, int))
-    count = len(shape)
-    if name == "unsqueeze" and len(numbers) == 1 and -count - 1 <= numbers[0] <= count:
-        at = numbers[0] % (count + 1)
-        return (*shape[:at], 1, *shape[at:])
-    if name in ("t", "mT") and count == 2:
-        return shape[::-1]
-    if name == "transpose" and len(numbers) == 2 and all(-count <= number < count for number in numbers):
-        moved = list(shape)
-        moved[numbers[0]], moved[numbers[1]] = moved[numbers[1]], moved[numbers[0]]
-        return tuple(moved)
-    if name == "permute" and sorted(number % count for number in numbers) == list(range(count)):
-        return tuple(shape[number] for number in numbers)
-    if name in ("view", "reshape") and numbers and numbers.count(-1) <= 1 and 0 not in numbers:
-        known = prod(number for number in numbers if number != -1)
-        return tuple(prod(shape) // known if number == -1 else number for number in numbers)
-    if name == "repeat" and len(numbers) >= count:
-        sides = (1,) * (len(numbers) - count) + shape
-        return tuple(number * side for number, side in zip(numbers, sides, strict=True))
-    return ()
-
-
-def _layer(dimensions: int, words: dict[str, object], arguments: list[object]) -> _Layer | None:
-    names = ("in_channels", "out_channels", "kernel_size", "stride", "padding")
-    given = dict(zip(names, arguments, strict=False)) | words
-    sides = {name: _each(given.get(name, 0 if name == "padding" else 1), dimensions) for name in names[2:]}
-    inputs, outputs = given.get("in_channels"), given.get("out_channels")
-    if not isinstance(inputs, int) or not isinstance(outputs, int) or any(len(side) != dimensions for side in sides.values()):
-        return None
-    if min(*sides["kernel_size"], *sides["stride"]) < 1:
-        return None
-    return _Layer(dimensions, inputs, outputs, sides["kernel_size"], sides["stride"], sides["padding"], 4)
-
-
-def _each(value: object, dimensions: int) -> tuple[int, ...]:
-    return (value,) * dimensions if isinstance(value, int) else value if isinstance(value, tuple) else ()
-
-
-def _width_named(arguments: list[ast.expr]) -> int:
-    """Bytes of the element type that one of the arguments names; 0 where none does."""
-    for argument in arguments:
-        text = ast.unparse(argument)
-        named = _TYPE.search(text)
-        if named is not None and isinstance(argument, (ast.Attribute, ast.Constant, ast.Name)) and not text.isdigit():
-            return _TYPES[named[1]]
-    return 0

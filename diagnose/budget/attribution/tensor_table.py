@@ -226,7 +226,8 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
     if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when and not engine):
         return False
-    if tensor.group in _LEARNED and tensor.bytes and not _may_learn(job, event):
+    learned = tensor.group in _LEARNED or tensor.follows == "gradient"
+    if learned and tensor.bytes and not _may_learn(job, event):
         return False
     if engine and tensor.bytes and not tower and "engine" not in tensor.when:
         return False  # engines encode images as trainers do; what a frame alone tells holds for any program

@@ -47,7 +47,8 @@ def _loading_by_size(book: FactBook, attributions: tuple[Attribution, ...]) -> l
     """That weights are being made, where nothing tells the phase and the request is one of them by its size alone: a run that learns
     nothing makes weights only then."""
     made = identity(attributions, book)
-    if made is None or made.group != "weights" or "log.phase" in book or book.switch("train.enabled") is True:
+    others = "log.phase" in book or book.switch("train.enabled") or book.switch("run.merges")
+    if made is None or made.group != "weights" or others:
         return []
     return [_fact("log.phase", "model_load", f"{made.formula} = {made.numbers}")]
 
