@@ -1,4 +1,4 @@
-"""Requests of models, pictures, graphs and scripts that nothing but a text or a script's figures tells of, computed before they were read."""
+"""Requests of which only a text or the figures of a script tell what they were for, computed before they were read."""
 
 from __future__ import annotations
 
