@@ -61,8 +61,8 @@ def leading_causes(judgement: Judgement) -> list[Verdict]:
 
 def suspected_failure(event: Event, name: Text, phase: Text) -> Text:
     """The failure where memory is only suspected."""
-    if event.reason == "said":  # no log speaks
-        return phrase("headline.suspected_by_text", phase=phase)
+    if event.reason in ("said", "unnamed"):  # no log speaks
+        return phrase(f"headline.suspected_{event.reason}", phase=phase)
     if event.reason:
         return phrase("headline.suspected_because", who=name, phase=phase, why=reason_text(event))
     return phrase("headline.suspected" if event.fatal else "headline.suspected_survived", who=name, phase=phase)

@@ -74,6 +74,11 @@ def kept(name: str, build: Callable[[], object], *folders: str) -> Any:
     return _kept(name, build, [file for folder in folders for file in _files(folder)])
 
 
+def kept_bytes(name: str, build: Callable[[], bytes], *folders: str) -> bytes:
+    """The bytes that `build` makes from these folders or files of rules/, cached on disk for this Python and in no wheel."""
+    return disk_cache.recall(name, build, [_mark(file) for folder in folders for file in _files(folder)], home() / "nowhere")
+
+
 def _kept(name: str, build_value: Callable[[], object], files: list[str]) -> Any:
     def build_json() -> bytes:
         return json.dumps(build_value(), ensure_ascii=False, separators=(",", ":")).encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose import catalogue
@@ -51,6 +52,9 @@ __all__ = ["read"]
 
 #: Programs of all scripts and echoed commands together that one job is taken to start; each is compared with the configs of all others.
 MOST_PROGRAMS = 64
+
+#: The options of one command that are read.
+MOST_OPTIONS = 4096
 #: Echoed commands that are read from either end of a log; a log with more than these shows many runs.
 MOST_COMMANDS = 128
 
@@ -75,6 +79,8 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook, *, w
 
         programs = failed_programs(programs, reading)
     started, programs = len(programs), programs[:MOST_PROGRAMS]
+    options = max((len(start.launch.flags) for start in programs), default=0)
+    programs = [start if len(start.launch.flags) <= MOST_OPTIONS else _with_fewer_options(start) for start in programs]
     programs = with_script_frameworks(programs, documents)
     documents = infer_frameworks(documents, programs, hint)
     dumps, unclaimed = _dumped_parts(reading, hint, documents, programs)
@@ -126,10 +132,17 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook, *, w
     if started > len(programs):
         message = phrase("adapters.too_many_programs", count=started, most=MOST_PROGRAMS)
         notices.append(Notice("warning", "config.too_many_programs", message))
+    if options > MOST_OPTIONS:
+        message = phrase("adapters.too_many_options", count=options, most=MOST_OPTIONS)
+        notices.append(Notice("warning", "config.too_many_options", message))
     notices += [*ignored_notices, *conflict_notices, *disagreement_notices(facts, book)]
     notices += late_notices + missing.notices
     inputs = tuple(document.input for document in documents if not document.outer)
     return Settings(inputs, tuple(facts), (*_documents(parts, translations, documents), *guessed.documents), tuple(notices))
+
+
+def _with_fewer_options(start: StartedProgram) -> StartedProgram:
+    return start._replace(launch=replace(start.launch, flags=start.launch.flags[:MOST_OPTIONS]))
 
 
 def _resolve_references(parts: Sequence[Part]) -> list[Part]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import pairwise, takewhile, zip_longest
+from itertools import chain, pairwise, takewhile, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, rule_files
@@ -18,6 +18,7 @@ from diagnose.inputs.pasted_page import LARGEST, PRE, PRE_END, is_page
 from diagnose.parse.facts import failure_facts
 from diagnose.parse.frames import phases
 from diagnose.parse.model.event import Event
+from diagnose.parse.text.kept_patterns import KeptPatterns
 from diagnose.parse.text.lines import SHOWN
 from diagnose.phrases import Text, phrase
 from diagnose.units import Size
@@ -124,6 +125,7 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
     facts: list[Fact] = []
     notices: list[Notice] = []
     event: Event | None = None
+    speaking: list[tuple[Scanned, list[Sentence]]] = []
     trains = False
     for log in logs:
         if log.input.bytes > LARGEST:
@@ -135,10 +137,12 @@ def read_prose(logs: Sequence[Scanned], reading: Reading, configured: bool) -> R
         trains = trains or any(_pattern(_table()["learns"]).search(sentence.text) for sentence in sentences)
         failure = _failure(log, sentences) if event is None and reading.root is None else None
         event = event or failure
+        speaking.append((log, sentences))
         reading = _with_phase(reading, sentences)
         if failure is not None or is_page(log):
             facts += facts_in(sentences, log.input.name)
-    event = event or (_reserves(logs, facts) if reading.root is None else None)
+    if reading.root is None:
+        event = event or _reserves(logs, facts) or next(filter(None, (_unnamed(log, sentences) for log, sentences in speaking)), None)
     if event is not None:
         own = (*failure_facts.figures(event), *failure_facts.circumstances(event), *failure_facts.trainer(event))
         facts = [*(fact._replace(origin="said") if fact.origin == "log" else fact for fact in own), *facts]
@@ -293,7 +297,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
-    """The failure of memory that the text speaks of; a heading before any sentence."""
+    """The failure of memory that the text says there was; a heading before any sentence."""
     report = next(
         (
             (sentence, rule)
@@ -303,9 +307,38 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
         ),
         None,
     )
-    if report is None:
+    return None if report is None else _event(log, sentences, *report)
+
+
+def _unnamed(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
+    """The failure of a page that speaks of memory, though no sentence of it and no line that is known says that some ran out."""
+    table = _table()["unnamed"]
+
+    def speaks(text: str, where: str) -> bool:
+        text = _pattern(table["none"]).sub("", text)
+        return _pattern(table[where]).search(text) is not None and not _speaks_of_failure(text)  # else that was denied or supposed
+
+    if not is_page(log):
         return None
-    sentence, rule = report
+    complains = (each for each in sentences if speaks(each.text, "title" if each.heading and each is sentences[0] else "sentence"))
+    sentence = next(chain(complains, (line for line in _printed_lines(log) if speaks(line.text, "printed"))), None)
+    if sentence is None:
+        return None
+    on_host = _pattern(table["host"]).search(sentence.text) is not None and not _pattern(_table()["whose"]["card"]).search(sentence.text)
+    rule = {"family": _table()["whose"]["family"] if on_host else table["family"], "general": not on_host}
+    return _event(log, sentences, sentence, rule, reason="unnamed")
+
+
+def _printed_lines(log: Scanned) -> Iterator[Sentence]:
+    """The lines of a page, whoever wrote them."""
+    for excerpt in log.excerpts:
+        for number, line in enumerate(excerpt.raw[:MOST].decode("utf-8", "replace").split("\n"), excerpt.line):
+            if len(line) <= LONGEST:
+                yield Sentence(line.strip(), number)
+
+
+def _event(log: Scanned, sentences: Sequence[Sentence], sentence: Sentence, rule: Mapping[str, Any], *, reason: str = "said") -> Event:
+    """The failure that a sentence of the log tells of."""
     page, frames, place = cut_traceback.frames_at_last_place(log)
     said = (phases.not_over(phase, frames) for phase in _phases_said(sentence, sentences))
     last = log.excerpts[-1]
@@ -323,7 +356,7 @@ def _failure(log: Scanned, sentences: Sequence[Sentence]) -> Event | None:
     return Event(
         family=rule["family"],
         status="suspected",
-        reason="said",
+        reason=reason,
         exception=sentence.text[:120],
         phase=phase or "unknown",
         frames=frames,
@@ -365,7 +398,7 @@ def _whose(rule: Mapping[str, Any], sentences: Sequence[Sentence], phase: str) -
 def _fills_a_disk(sentences: Sequence[Sentence]) -> bool:
     """Whether what leaks by the words of a page is a disk: it is full, and nothing is said of the memory of card or host."""
     words = _table()["whose"]
-    of_memory = [words["host"], words["card"], _table()["words"]["OOM"]]
+    of_memory = [words["host"], words["card"], "{OOM}"]
     is_said = any(_pattern(words["disk"]).search(each.text) for each in sentences)
     return is_said and not any(_pattern(pattern).search(each.text) for pattern in of_memory for each in sentences)
 
@@ -636,7 +669,11 @@ def _remedies() -> Mapping[str, Sequence[_Remedy]]:
 @cache
 def _switches() -> re.Pattern[str]:
     """The words of all switches."""
-    return _pattern("|".join(rule["says"] for rule in _table()["tried"] if "switch" in rule))
+    return _pattern(_of_switches())
+
+
+def _of_switches() -> str:
+    return "|".join(rule["says"] for rule in _table()["tried"] if "switch" in rule)
 
 
 def _remedy(rule: Mapping[str, Any]) -> _Remedy:
@@ -645,7 +682,7 @@ def _remedy(rule: Mapping[str, Any]) -> _Remedy:
     table = _table()
 
     def pattern(text: str | None) -> re.Pattern[str] | None:
-        return _pattern(text.replace("{CHANGED}", table["changed"]).replace("{NOUN}", setting or "")) if text else None
+        return _pattern(_of_setting(text, setting)) if text else None
 
     return _Remedy(
         id=rule["remedy"],
@@ -657,6 +694,11 @@ def _remedy(rule: Mapping[str, Any]) -> _Remedy:
         is_switch="switch" in rule,
         is_whole="whole" in rule,
     )
+
+
+def _of_setting(text: str, setting: str | None) -> str:
+    """A pattern of what was done with a setting."""
+    return text.replace("{CHANGED}", _table()["changed"]).replace("{NOUN}", setting or "")
 
 
 def _generates(sentences: Sequence[Sentence]) -> bool:
@@ -701,16 +743,21 @@ def _stated(sentence: str, generates: bool) -> tuple[tuple[str, Value, int], ...
 
 def _has_number(text: str) -> bool:
     """Whether a number stands in a sentence, in figures or in words."""
-    return _pattern(rf"\d|(?<![a-z])(?:{'|'.join(_table()['numbers'])})").search(text) is not None
+    return _pattern(_of_numbers()).search(text) is not None
+
+
+def _of_numbers() -> str:
+    return rf"\d|(?<![a-z])(?:{'|'.join(_table()['numbers'])})"
 
 
 @cache
 def _fact_rules() -> Sequence[tuple[Mapping[str, Any], re.Pattern[str], re.Pattern[str] | None]]:
     """The rules of facts with their patterns: what they read, and what keeps them from it."""
-    return [
-        (rule, _pattern(rule["says"].replace("{LABEL}", rule.get("label", ""))), _pattern(rule["unless"]) if "unless" in rule else None)
-        for rule in _table()["facts"]
-    ]
+    return [(rule, _pattern(_of_label(rule)), _pattern(rule["unless"]) if "unless" in rule else None) for rule in _table()["facts"]]
+
+
+def _of_label(rule: Mapping[str, Any]) -> str:
+    return str(rule["says"]).replace("{LABEL}", rule.get("label", ""))
 
 
 def _is_advice(text: str) -> bool:
@@ -1144,10 +1191,40 @@ def _table() -> Mapping[str, Any]:
 @cache
 def _pattern(says: str) -> re.Pattern[str]:
     """A pattern of the table, its {words} filled in; Chinese stands between words of Latin letters, so that \\b ends those."""
+    return _PATTERNS.get(says)
+
+
+def _expanded(says: str) -> str:
     for _ in range(3):
         for name, part in _table()["words"].items():
             says = says.replace(f"{{{name}}}", part)
-    return re.compile(says, re.IGNORECASE | re.ASCII)
+    return says
+
+
+def _searched() -> Iterator[str]:
+    """The patterns that pages are searched for, their {words} not filled in."""
+    table = _table()
+    yield from (_of_switches(), _of_numbers(), "{OOM}")
+    yield from _texts({name: part for name, part in table.items() if name not in ("words", "facts", "tried", "helped")})
+    for rule in table["facts"]:
+        yield from (_of_label(rule), *_texts({name: part for name, part in rule.items() if name != "says"}))
+    for rule in (*table["tried"], *table["helped"]):
+        setting = rule.get("lowers") or rule.get("raises")
+        changes = [table["lowered" if "lowers" in rule else "raised"], table["valued"]] if setting else []
+        yield from (_of_setting(text, setting) for text in (*_texts(rule), *changes))
+
+
+def _texts(part: Any) -> Iterator[str]:
+    """What may be a pattern in a part of the table."""
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, dict):
+        yield from (text for name, each in part.items() if name not in ("examples", "others") for text in _texts(each))
+    elif isinstance(part, list):
+        yield from (text for each in part for text in _texts(each) if not isinstance(each, str))
+
+
+_PATTERNS = KeptPatterns("prose.patterns", _searched, _expanded, re.IGNORECASE | re.ASCII, "prose")
 
 
 def _witness(source: str, sentence: Sentence) -> Witness:

@@ -1142,6 +1142,17 @@ class FailureClause(Clause):
     with_: str = Field("", alias="with")
 
 
+class Unnamed(Row):
+    title: str
+    sentence: str
+    printed: str
+    none: str
+    host: str
+    family: str
+    examples: list[str]
+    others: list[str]
+
+
 class PhaseClause(Clause):
     phase: str
     unless: str = ""
@@ -1266,6 +1277,7 @@ class Prose(Row):
     keywords: list[str]
     numbers: dict[str, int]
     failure: list[FailureClause]
+    unnamed: Unnamed
     opposite: Opposite
     unreal: str
     elsewhere: str

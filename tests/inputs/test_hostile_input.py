@@ -101,6 +101,7 @@ CAPPED = {
         + b" ".join(b"actor_rollout_ref.actor.ppo_mini_batch_siz%d=1" % i for i in range(3_500)),
         "config.unknown_keys",
     ),
+    "options": (b"torchrun --nproc_per_node 8 src/train.py --stage sft --bf16 " + b"--a " * 5_000, "config.too_many_options"),
 }
 
 

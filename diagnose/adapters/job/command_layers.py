@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from diagnose.adapters.formats.config_value import Leaf, name_of
@@ -44,12 +47,19 @@ def _in_full(leaf: Leaf, tab: Table) -> Leaf:
     name = name_of(leaf.key)
     if not tab.abbreviates or not leaf.key.startswith("--") or name in tab.known or tab.named(name):
         return leaf
-    found = {real for known in tab.known if (real := known.replace("-", "_")).startswith(name) and ("." in name or "." not in real)}
-    whole = found.pop() if len(found) == 1 else name
+    names = _sorted_names(tab.known)
+    alike = takewhile(lambda real: real.startswith(name), map(names.__getitem__, range(bisect_left(names, name), len(names))))
+    found = list(islice((real for real in alike if "." in name or "." not in real), 2))
+    whole = found[0] if len(found) == 1 else name
     is_within_word = len(name) >= FEWEST_LETTERS and "_" not in whole[len(name) - 1 : len(name) + 1]
     if whole == name or (tab.unknown == "anything" and not is_within_word):  # it may be an option of the script's own
         return leaf
     return leaf._replace(key=f"--{whole.replace('_', '-') if '-' in leaf.key[2:] else whole}")
+
+
+@lru_cache(maxsize=8)
+def _sorted_names(known: frozenset[str]) -> tuple[str, ...]:
+    return tuple(sorted({name.replace("-", "_") for name in known}))
 
 
 def _positional(program: StartedProgram, tab: Table) -> Iterator[Leaf]:

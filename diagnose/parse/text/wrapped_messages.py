@@ -33,7 +33,7 @@ _CLASS = lazy_compile(r"OutOfMemoryError\s*[:：]\s*$")
 #: The body of an allocator's message: nobody else writes a request and a card's capacity so. People quote it without its head.
 _BODY = lazy_compile(
     rf"{INSIDE} [\d.]{{1,12}} ?(?:bytes|[KMGT]iB)"
-    r"(?: \((GPU|NPU|XPU|MLU) \d{1,4}; [\d.]{1,12} ?[KMGT]iB total|\. (GPU|NPU|XPU|MLU) \d{1,4} has a total)"
+    r"(?: \((GPU|NPU|XPU|MLU) \d{1,4}; [\d.]{1,12} ?[KMGT]iB total|\. (GPU|NPU|XPU|MLU) \d{1,4}(?: has a total|\s{0,8}$)|\.?\s{0,8}$)"
 )
 #: The class without a message: above the traceback of a notebook, in a class of Ray, at the end of a log, in a field of a report, whose
 #: label and message a translator may have changed.

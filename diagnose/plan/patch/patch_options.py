@@ -100,6 +100,8 @@ _BRANCH = lazy_compile(r"(?m)(?:^|;|\b(?:then|else|do)\b)[ \t]*(if|fi|case|esac)
 
 #: A condition before an assignment on its line: `[ -n "$TP" ] && ARGS+=(...)`.
 _CONDITION = lazy_compile(r"(?:&&|\|\|)[ \t]*\w+\+?=\S*[^;]*$")
+#: How far before an option its condition is looked for.
+_NEAR = 4000
 
 
 def _branches(text: str) -> list[tuple[int, int]]:
@@ -114,7 +116,8 @@ def _branches(text: str) -> list[tuple[int, int]]:
 
 
 def _is_conditional(text: str, at: int, branches: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= at < end for start, end in branches) or _CONDITION.search(text[line_start(text, at) : at]) is not None
+    begin = max(line_start(text, at), at - _NEAR)
+    return any(start <= at < end for start, end in branches) or _CONDITION.search(text[begin:at]) is not None
 
 
 def _list_item_at(text: str, start: int, end: int) -> tuple[int, int, str] | None:
