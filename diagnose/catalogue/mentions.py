@@ -26,9 +26,10 @@ _TRIED, _MOST = 24, 3
 def named(text: str) -> list[str]:
     """The names by which a text speaks of models, those with a size first; none where it names many."""
     names = list(dict.fromkeys(name.lower() for name in _sized(text) if models_of(name)))
+    names = names or list(_apart(text))
     classes = dict.fromkeys(match[1].lower() for match in _CLASS.finditer(text))
     names = names or [f"{family}{_OF_FAMILY}" for family in classes if family_models(family)]
-    names = names or list(dict.fromkeys(match[1].lower() for match in _bare().finditer(text)))
+    names = names or list(dict.fromkeys(match[1].lower() for match in _words("bare").finditer(text)))
     return names if len(names) <= _MOST else []
 
 
@@ -37,6 +38,15 @@ def _sized(text: str) -> Iterator[str]:
         name = _NAME.search(text, max(0, match.start() - 48), match.start())
         if name is not None:
             yield name[0] + match[0]
+
+
+def _apart(text: str) -> Iterator[str]:
+    """Names of the one family that a text names, with the sizes that stand elsewhere in it."""
+    families = {match[1].lower() for match in _words("stems").finditer(text)}
+    sizes = dict.fromkeys(match[0].lower() for match in _SIZED.finditer(text))
+    if len(families) == 1 and len(sizes) <= _MOST:
+        family = families.pop()
+        yield from (name for size in sizes if models_of(name := f"{family}-{size}"))
 
 
 @lru_cache(maxsize=256)
@@ -59,16 +69,18 @@ def name_in_program(program: str | None, path: str) -> str:
 
 def graph(text: str) -> Mapping[str, int] | None:
     """Nodes and edges of the one public graph that a text names; None where it names none or several."""
-    named = {match[0].lower() for match in _graphs().finditer(text)}
+    named = {match[0].lower() for match in _words("graphs").finditer(text)}
     return rule_files.table("mentions")["graphs"][named.pop()] if len(named) == 1 else None
 
 
-@cache
-def _graphs() -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w/.-])(?:{'|'.join(map(re.escape, rule_files.table('mentions')['graphs']))})(?![\w-])", re.IGNORECASE)
+def usual_picture(network: str | None) -> int | None:
+    """The pixels that a network for pictures draws where nothing else is said."""
+    side = rule_files.table("mentions")["pictures"].get(network)
+    return side * side if side else None
 
 
 @cache
-def _bare() -> re.Pattern[str]:
-    words = sorted(rule_files.table("mentions")["bare"], key=len, reverse=True)
-    return re.compile(rf"(?<![\w/-])({'|'.join(map(re.escape, words))})(?![\w-])", re.IGNORECASE)
+def _words(part: str) -> re.Pattern[str]:
+    """The words of a part of the table, where they stand alone; Chinese letters may stand beside them."""
+    words = sorted(rule_files.table("mentions")[part], key=len, reverse=True)
+    return re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, words))})(?![\w-])", re.IGNORECASE | re.ASCII)

@@ -1655,6 +1655,8 @@ class Mentions(Row):
 
     kin: dict[str, str]
     bare: dict[str, list[str]]
+    stems: list[str]
+    pictures: dict[str, int]
     programs: dict[str, str]
     graphs: dict[str, NamedGraph]
 

@@ -35,6 +35,8 @@ from diagnose.units import Size
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
+#: Models that one request is held against, where nothing says which one runs.
+MOST_MODELS = 6
 #: A match with the rows of scoring, where those of training match nothing, names the pass below this chance: only two passes compete for
 #: it, so that it may be larger than that of an identity.
 PASS_BAR = 0.05
@@ -96,17 +98,22 @@ def _books_with_a_shape(book: FactBook) -> list[FactBook]:
     from diagnose.catalogue import mentions  # most jobs name a known model: not loaded at start
 
     path = book.word("model.path") or ""
+    spoken = [str(fact.value) for name in ("report.model", "report.mention") for fact in book.all(name)]
     names = [path, mentions.name_in_program(book.word("run.program"), path)]
-    names += [str(fact.value) for name in ("report.model", "report.mention") for fact in book.all(name)]
-    name, shapes = next(((name, shapes) for name in names if name and (shapes := mentions.models_of(name))), ("", []))
+    name = next((name for name in names if name and mentions.models_of(name)), "")
+    shapes = mentions.models_of(name) if name else list(dict.fromkeys(shape for each in spoken for shape in mentions.models_of(each)))
+    name = name or next(iter(spoken), "")
     is_kin = catalogue.model(name) is None
-    return [book.changed({"model.shape": shape, "report.kin": is_kin}) for shape in shapes] or _books_with_pictures(book)
+    return [book.changed({"model.shape": shape, "report.kin": is_kin}) for shape in shapes[:MOST_MODELS]] or _books_with_pictures(book)
 
 
 def _books_with_pictures(book: FactBook) -> list[FactBook]:
     """The book of a job without a language model, once with each picture and each count of tokens that the text speaks of."""
-    sizes = [] if {"data.image_size", "data.image_pixels"} & set(book) else book.all("report.pixels")
-    pictures = [book.changed({"data.image_pixels": fact.value}) for fact in sizes] or [book]
+    from diagnose.catalogue import mentions  # most jobs name a known model: not loaded at start
+
+    sizes = [fact.value for fact in book.all("report.pixels")] or [mentions.usual_picture(book.word("drawing.network"))]
+    known = "data.image_size" in book or "data.image_pixels" in book
+    pictures = [book] if known else [book.changed({"data.image_pixels": size}) if size else book for size in sizes]
     counts = [fact.value for fact in book.all("report.tokens")] or [None]
     return [each.changed({"report.tokens": count}) for each in pictures for count in counts]
 

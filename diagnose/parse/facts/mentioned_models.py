@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: The sides of a picture, both at once or by name; tokens of a sequence.
 _PICTURE = re.compile(r"(?<![\d.x×*])(\d{3,4}) ?[x×*] ?(\d{3,4})(?![\d.x×*])")
 _SIDE = re.compile(r"(?<![A-Za-z_])([HhWw])(?:eight|idth)?['\"]?(?: ?[:=] ?| )(\d{3,4})(?!\d)")
-_TOKENS = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3}){1,2}|\d{4,7}) tokens\b")
+_TOKENS = re.compile(r"(?<![\d.,])(\d{1,3}(?:,\d{3}){1,2}|\d{4,7})(?: tokens?\b| ?个 ?tokens?)")
 #: So many different ones are tried.
 _MOST = 3
 
