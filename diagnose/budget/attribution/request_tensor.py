@@ -257,23 +257,28 @@ def _find_candidates(trial: Trial, request: Query) -> list[Candidate]:
 
 
 def _match_round(trial: Trial, number: int, request: Query) -> list[Candidate]:
-    """The products that print as the request with one set of numbers. A length that was only tried is no evidence: twice the length with
-    half the element width prints alike."""
+    """The products that print as the request with one set of numbers."""
     numbers = trial.rounds[number]
-    matches = [
-        candidate._replace(round=number)
-        for tensor in trial.tensors
-        if number < trial.guessed or (request.agrees(tensor) if request.event.shows_source else tensor.solve and request.fits(tensor))
-        for candidate in match_exactly(tensor, numbers, request)
-        if number < trial.guessed or "s*s" not in candidate.symbols or "B" in formula(candidate.symbols).names  # any size has a root
-    ]
     if number < trial.guessed:
-        return matches
+        found = (candidate for tensor in trial.tensors for candidate in match_exactly(tensor, numbers, request))
+        return [candidate._replace(round=number) for candidate in found]
+    return [candidate._replace(round=number) for tensor in trial.tensors for candidate in _match_guess(tensor, numbers, request)]
+
+
+def _match_guess(tensor: Tensor, numbers: dict[str, Number], request: Query) -> list[Candidate]:
+    """The same with a length that is only tried, which is no evidence: twice the length with half the element width prints alike. Of
+    squares of one row none, because any size has a root."""
+    has_length = any({"s", "T"} & set(formula(symbols).names) for symbols in tensor.bytes)
+    is_tried = request.agrees(tensor) if request.event.shows_source else tensor.solve and request.fits(tensor)
+    if not has_length or not is_tried:
+        return []
     tokens = int(numbers["T"])  # type: ignore[arg-type]
     return [
         candidate._replace(solved=True, free=True, span=(tokens, tokens))
-        for candidate in matches
-        if not candidate.against and {"s", "T"} & set(formula(candidate.symbols).names)
+        for candidate in match_exactly(tensor, numbers, request)
+        if not candidate.against
+        and {"s", "T"} & set(letters := formula(candidate.symbols).names)
+        and ("s*s" not in candidate.symbols or "B" in letters)
     ]
 
 
