@@ -7,6 +7,7 @@ import re
 from diagnose import catalogue, families, rule_files
 from diagnose.budget.attribution.job_letters import engine_letters, extra_letters
 from diagnose.budget.attribution.match_chance import BAR, Trial
+from diagnose.budget.attribution.square_request import square_tensor
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
     Query,
@@ -57,8 +58,9 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
     if not kinds:
         return ()
     books = _books_with_a_shape(book)
+    square = square_tensor(event, index)
     if not family.allocator:
-        told = (said,) if said is not None else tuple(_shown_without_allocator(event, index))
+        told = (said,) if said is not None else (square,) if square is not None else tuple(_shown_without_allocator(event, index))
         if not family.shared:
             return (*_of_another_allocator(books, ledgers, event, index), *told)
         if told:
@@ -69,8 +71,8 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         for kind in kinds
     ]
     best = max(answers, key=_evidence_weight)
-    if said is not None and not (best and best[0].named):
-        return (said, *best)
+    if (shown := said or square) is not None and not (best and best[0].named):
+        return (shown, *best)
     supposed = None if best else supposed_tensor(book, event, index)
     return tuple(best) if supposed is None else (supposed,)
 
