@@ -146,6 +146,11 @@ def diagnose(
 
     book.learn(regime.project(book, sources))
     book.learn(regime.drawing_model(book, sources))
+    if event is not None and event.requested is not None:
+        from diagnose.adapters.python import script_tensors  # a check needs none: not loaded at start
+
+        book.learn(regime.mentioned_models(book, sources))
+        book.learn(script_tensors.facts(sources, event.requested))
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
     job = notebook.job_id(book, event)
@@ -195,7 +200,7 @@ def diagnose(
         verdict=Verdict(
             status=event.status if event else "none",
             family=event.family if event else None,
-            phase=event.phase if event else None,
+            phase=(book.word("log.phase") or event.phase) if event else None,
             headline=headline(event, attributions, ledgers, judgement, book.size("hardware.capacity")),
             event=root,
         ),

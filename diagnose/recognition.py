@@ -20,11 +20,11 @@ ROLES = {"critic.model": "critic.shape", "reward.model": "reward.shape", "teache
 #: Patterns in names of published weights that are quantised already, and the quantisation.
 QUANTISED = (
     (re.compile(r"bnb[-_]4bit|4bit[-_]bnb|[-_]qnf4", re.IGNORECASE), "nf4"),
-    (re.compile(r"(?:gptq|awq).{0,12}int8|[-_](?:bnb[-_])?8bit\b", re.IGNORECASE), "other"),
-    (re.compile(r"[-_]fp8\b|[-_.]w8a\d{1,2}\b", re.IGNORECASE), "fp8"),
-    (re.compile(r"[-_](?:nv|mx)fp4\b", re.IGNORECASE), "fp4"),
-    (re.compile(r"[-_](?:gptq|int4|4bit)\b|[-_.]w4a\d{1,2}\b", re.IGNORECASE), "gptq"),
-    (re.compile(r"[-_]awq\b", re.IGNORECASE), "awq"),
+    (re.compile(r"(?:gptq|awq).{0,12}int8|[-_](?:bnb[-_])?8bit(?![A-Za-z\d])", re.IGNORECASE), "other"),
+    (re.compile(r"[-_]fp8(?![A-Za-z\d])|[-_.]w8a\d{1,2}(?![A-Za-z\d])", re.IGNORECASE), "fp8"),
+    (re.compile(r"[-_](?:nv|mx)fp4(?![A-Za-z\d])", re.IGNORECASE), "fp4"),
+    (re.compile(r"[-_](?:gptq|int4|4bit)(?![A-Za-z\d])|[-_.]w4a\d{1,2}(?![A-Za-z\d])", re.IGNORECASE), "gptq"),
+    (re.compile(r"[-_]awq(?![A-Za-z\d])", re.IGNORECASE), "awq"),
 )
 #: Names of copies that somebody has turned into 16 bits.
 UNPACKED = re.compile(r"[-_](?:bf|fp)16\b", re.IGNORECASE)
@@ -127,7 +127,7 @@ def _published_quantization(book: FactBook) -> Iterator[Fact]:
         yield _fact("model.quantization", word, Witness("catalogue", text=path))
         yield _fact("model.stored_quantization", word, Witness("catalogue", text=path))
     shape = catalogue.model(path)
-    if shape is not None and shape.published and not UNPACKED.search(path):
+    if shape is not None and shape.published and not UNPACKED.search(path) and not book.switch("report.unpacked"):
         yield _fact("rollout.quantization", shape.published, Witness("catalogue", text=path))
 
 

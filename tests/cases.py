@@ -7,9 +7,9 @@ import os
 import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import yaml
@@ -18,6 +18,8 @@ from checkout import ROOT
 from diagnose import plan
 from diagnose.diagnosis import Diagnosis
 from diagnose.pipeline import explain
+
+T = TypeVar("T")
 
 CORPUS = ROOT / "corpus"
 GIB = 2**30
@@ -79,10 +81,21 @@ def run(name: str, **changes: Any) -> Diagnosis:
     return explain(given.pop("logs"), **given)
 
 
-@cache
+#: Diagnoses that a worker holds: those that one test after another looks at. All of the corpus are a gigabyte, of which each collection
+#: of garbage looks at much.
+_HELD = 128
+
+
+@lru_cache(maxsize=_HELD)
 def diagnosed(name: str) -> Diagnosis:
     """The diagnosis of a case as it lies in the corpus."""
-    return shared(name, lambda: run(name))
+    return shared(name, partial(_answered, name))
+
+
+def _answered(name: str) -> Diagnosis:
+    """The whole answer, also where the module that asks for it wants none."""
+    with advice_at_once():
+        return run(name)
 
 
 @contextmanager
@@ -140,32 +153,32 @@ def deferred_advice() -> Iterator[None]:
         yield
 
 
-def shared(name: str, diagnose: Callable[[], Diagnosis]) -> Diagnosis:
-    """The diagnosis that has this name, made once for all workers of a session (tests/conftest.py)."""
+def shared(name: str, make: Callable[[], T]) -> T:
+    """The diagnosis that has this name, or what is made of many, made once for all workers of a session (tests/conftest.py)."""
     if (folder := os.environ.get(SHARED)) is None:
-        return diagnose()
-    stored = Path(folder) / name
-    while not _made(stored, diagnose):
+        return make()
+    while (made := _made(Path(folder) / name, make)) is None:
         _make_another(Path(folder))  # while another worker makes this one
-    diagnosis: Diagnosis = pickle.loads(stored.read_bytes())
-    return diagnosis
+    return made
 
 
-def _made(stored: Path, diagnose: Callable[[], Diagnosis]) -> bool:
-    """Whether the diagnosis is there, made now where nobody has made it yet; not where another worker is about to."""
-    if stored.exists():
-        return True
-    with open(f"{stored}.lock", "wb") as lock:  # noqa: PTH123
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if _others() else 0))
-        except BlockingIOError:
-            return False
-        if not stored.exists():
-            # Written beside it and renamed, so that a worker reads a whole file.
-            unfinished = stored.with_suffix(f".{os.getpid()}")
-            unfinished.write_bytes(pickle.dumps(diagnose()))
-            unfinished.replace(stored)
-    return True
+def _made(stored: Path, make: Callable[[], T]) -> T | None:
+    """What is there, or is made now where nobody has made it yet; None where another worker is about to."""
+    if not stored.exists():
+        with open(f"{stored}.lock", "wb") as lock:  # noqa: PTH123
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if _others() else 0))
+            except BlockingIOError:
+                return None
+            if not stored.exists():
+                made = make()
+                # Written beside it and renamed, so that a worker reads a whole file.
+                unfinished = stored.with_suffix(f".{os.getpid()}")
+                unfinished.write_bytes(pickle.dumps(made))
+                unfinished.replace(stored)
+                return made
+    held: T = pickle.loads(stored.read_bytes())
+    return held
 
 
 @cache
@@ -179,11 +192,11 @@ def _make_another(folder: Path) -> None:
     """Make the last case that nobody has made or is making."""
     while _others():
         other = _others().pop()
-        if not (folder / other).exists() and _made(folder / other, partial(run, other)):
+        if not (folder / other).exists() and _made(folder / other, partial(_answered, other)) is not None:
             return
 
 
-@cache
+@lru_cache(maxsize=_HELD)
 def report(name: str, lang: str = "en") -> dict[str, Any]:
     """The same as the report of the contract."""
     return diagnosed(name).to_dict("zh" if lang == "zh" else "en")

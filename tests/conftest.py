@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
-from itertools import chain, islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -33,8 +32,17 @@ settings.register_profile("ci", deadline=None, derandomize=True, max_examples=ex
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-#: Modules with the longest waits, the longest first.
-WAITING = ("test_ray", "test_serve_limits", "test_hostile_surfaces", "test_serve_parts", "test_action", "test_run_command", "test_wheel")
+#: Tests that wait for processes and networks: modules with the longest waits, the longest first, and folders.
+WAITING = (
+    "test_serve_limits",
+    "test_hostile_surfaces",
+    "test_bot_feishu",
+    "test_bot_slack",
+    "test_full_disk",
+    "test_ray",
+    "test_worker_engine",
+)
+WAITING_FOLDERS = ("surfaces", "live")
 
 
 #: Folders of tests of what is read and computed before any advice.
@@ -63,19 +71,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Modules that wait for processes and networks come first in the slices of the workers, so that the end of a run is many short tests,
-    which idle workers take over from the others."""
-    if not hasattr(config, "workerinput"):
-        return
-    workers = config.workerinput["workercount"]
-    items.sort(key=lambda item: item.path)  # the workers collected in different orders
-    slices: list[list[pytest.Item]] = [[] for _ in range(workers)]
-    for number, module in enumerate(WAITING):
-        slices[number % workers] += [item for item in items if item.path.stem == module]
-    others = iter([item for item in items if item.path.stem not in WAITING])
-    for part in slices:
-        part.extend(islice(others, len(items) // workers - len(part)))
-    items[:] = [*chain(*slices), *others]
+    """The tests that wait come first, so that they are the first worker's, one waits at a time and the processors are busy with the others
+    (each worker begins with one part of the list). The end of a run is many short tests, which idle workers take over from the others."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (_wait(item.path), item.path))  # the workers collected in different orders
+
+
+def _wait(path: Path) -> int:
+    """The place of a module among those that wait; behind them for one that does not."""
+    if path.stem in WAITING:
+        return WAITING.index(path.stem)
+    return len(WAITING) + (path.parent.name not in WAITING_FOLDERS)
 
 
 def pytest_collection_finish() -> None:

@@ -82,6 +82,7 @@ def kin(path: str) -> list[Model]:
     """The models that an unknown name may be a variant of: those of its size whose family it names (CodeLlama-13b: Llama-2-13b). Every set
     of dimensions comes once."""
     name = path.strip().rstrip("/").rpartition("/")[2].lower()
+    name += "".join(f" {root}" for word, root in rule_files.table("mentions")["kin"].items() if word in name)
     sizes = re.findall(r"(?<![\d.])(\d{1,4}(?:[.p]\d{1,2})?b)(?![a-z])", name)
     if not sizes:
         return []
@@ -89,13 +90,27 @@ def kin(path: str) -> list[Model]:
         (table, place)
         for table in rule_files.table("models").values()
         for place, entry in enumerate(table["models"])
-        if re.search(rf"[-_]{re.escape(sizes[0])}(?![a-z\d])", entry["id"].lower())
-        and (stem := re.match(r"[a-z]+", entry["id"].lower().rpartition("/")[2])) is not None
-        and len(stem[0]) > 2
-        and stem[0] in name
+        if any(_is_kin(alias.lower().rpartition("/")[2], sizes[0], name) for alias in (entry["id"], *entry["aliases"]))
     ]
     shapes = [_shape(table, place) for table, place in related]
     return list({(shape.h, shape.f, shape.L, shape.V): shape for shape in shapes}.values())[:MOST_KIN]
+
+
+def _is_kin(alias: str, size: str, name: str) -> bool:
+    """Whether an alias has this size, and its first word stands in a name."""
+    if re.search(rf"[-_]{re.escape(size)}(?![a-z\d])", alias) is None:
+        return False
+    stem = re.match(r"[a-z]+", alias)
+    return stem is not None and len(stem[0]) > 2 and stem[0] in name
+
+
+def family_models(word: str) -> list[Model]:
+    """The models of the family that a class is called after (`gptneox`), in the order of its table."""
+    family = next((name for name in rule_files.table("models") if name.replace("_", "").replace("-", "") == word), None)
+    if family is None:
+        return []
+    table = rule_files.table("models")[family]
+    return [_shape(table, place) for place in range(len(table["models"]))]
 
 
 def _shape(table: Mapping[str, Any], place: int) -> Model:

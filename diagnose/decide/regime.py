@@ -14,6 +14,7 @@ from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
 from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declared
 from diagnose.parse.facts import drawing_models, projects
+from diagnose.parse.facts import mentioned_models as mentions_of
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text import lazy_re
 from diagnose.parse.text.find_words import find_word
@@ -64,6 +65,13 @@ def drawing_model(book: FactBook, sources: Sequence[ConfigSource]) -> Iterator[F
     if "drawing.network" not in book:
         named = (list(drawing_models.facts_of_file(source.data[:_SEARCHED], source.name)) for source in sources)
         yield from next((found for found in named if found), [])
+
+
+def mentioned_models(book: FactBook, sources: Sequence[ConfigSource]) -> Iterator[Fact]:
+    """The models, pictures and tokens that the files speak of, where neither they nor the log say what runs."""
+    if "model.shape" not in book:
+        every = [fact for source in sources for fact in mentions_of.facts_of_file(source.data[:_SEARCHED], source.name)]
+        yield from (fact for fact in every if fact.name not in book)
 
 
 def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[Fact]:

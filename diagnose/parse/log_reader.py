@@ -13,6 +13,7 @@ from diagnose.parse.facts import (
     environment,
     failure_facts,
     log_facts,
+    mentioned_models,
     projects,
     run_memory,
     settings_dumps,
@@ -90,6 +91,8 @@ def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: 
     yield from echoed_commands.facts(reading.commands)
     yield from projects.facts(pages)
     yield from drawing_models.facts(pages)
+    if root is not None and root.requested is not None:
+        yield from mentioned_models.facts(pages)
     printed = list(log_facts.facts(pages, end))
     served = {fact.value for fact in printed if fact.name == "rollout.model"}
     yield from (fact for fact in environment.facts(pages) if fact.origin == "log" or fact.value not in served)  # it is not trained

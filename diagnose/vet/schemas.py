@@ -1361,6 +1361,7 @@ class Tensor(Row):
     when: list[str] = []
     only: Words = {}
     solve: str = ""
+    multiple: int = 1
     follows: str = ""
     at_least: bool = False
     over: dict[str, TriedValues] = {}
@@ -1556,9 +1557,17 @@ class EnginePlan(Row):
     source: str
 
 
+class LoadedBits(Row):
+    gguf: dict[str, list[float]]
+    stored: dict[str, list[float]]
+    usual: dict[str, str]
+    converts: dict[str, dict[str, str]]
+
+
 class EnginePlans(Row):
     vllm: EnginePlan
     sglang: EnginePlan
+    loaded: LoadedBits
     cache_source: str
     draft_source: str
     stored: dict[str, str]
@@ -1646,6 +1655,22 @@ class Denoisers(Row):
     offload: dict[Literal["most", "part"], Offloading]
 
 
+class NamedGraph(Row):
+    nodes: int
+    edges: int
+
+
+class Mentions(Row):
+    """How texts speak of models and graphs: diagnose/catalogue/mentions.py."""
+
+    kin: dict[str, str]
+    bare: dict[str, list[str]]
+    stems: list[str]
+    pictures: dict[str, int]
+    programs: dict[str, str]
+    graphs: dict[str, NamedGraph]
+
+
 class DenoiserLayers(Row):
     full: tuple[int, int, int]
     lora: tuple[int, int, int]
@@ -1707,6 +1732,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "hypotheses": Hypotheses,
         "declared": Declared,
         "denoisers": Denoisers,
+        "mentions": Mentions,
         "denoiser_layers": dict[str, DenoiserLayers],
         "dumps": list[Dump],
         "effective": Effective,

@@ -243,13 +243,13 @@ def settled(facts: dict[str, Any]) -> Setup:
 def test_what_is_printed_is_read_back(index: int) -> None:
     """Round trip: each formula of each tensor that a run may have, printed as its device prints it, in the frame that makes it, is
     attributed to a tensor that this frame shows and that prints so; where another one goes first, that is counted as a coincidence."""
-    from diagnose.budget.attribution.request_tensor import _extra_letters
+    from diagnose.budget.attribution.job_letters import extra_letters
     from diagnose.budget.attribution.tensor_candidate import evaluate_bytes
     from diagnose.budget.attribution.tensor_table import is_possible
 
     facts = RUNS[index]
     job = settled(facts)
-    values = {**job.values, **_extra_letters(job)}
+    values = {**job.values, **extra_letters(job)}
     tried = 0
     for tensor in tensors():
         frame = frame_for(tensor)

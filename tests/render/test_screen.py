@@ -35,7 +35,7 @@ PAINTED = re.compile(r"\x1b\[[\d;]*m")
 def test_the_answer_fits_one_screen(name: str, lang: Lang) -> None:
     """So many lines at 80 columns, the hardest sample included; the rest is for --verbose."""
     text = RENDERERS["text"](SAMPLES[name](), lang, View())
-    assert len(text.splitlines()) <= one_screen.LINES[lang]
+    assert len(text.splitlines()) <= one_screen.LINES
     assert len(text.splitlines()) < len(RENDERERS["text"](SAMPLES[name](), lang, View(verbose=True)).splitlines())
 
 
@@ -66,7 +66,7 @@ def test_every_case_fits_one_screen_and_keeps_what_matters(name: str, monkeypatc
     planned = [remedy for remedy in diagnosis.outcome.remedies if remedy.id in steps]
     for lang in LANGS:
         screen, whole = (RENDERERS["text"](diagnosis, lang, View(verbose=verbose)) for verbose in (False, True))
-        assert len(screen.splitlines()) <= one_screen.LINES[lang], screen
+        assert len(screen.splitlines()) <= one_screen.LINES, screen
         seen, all_of_it = squeezed(screen), squeezed(whole)
         assert squeezed(diagnosis.verdict.headline.to(lang)) in seen
         place = failure_text.failure_place(diagnosis)
@@ -315,7 +315,7 @@ def test_packed_rows_do_not_excuse_an_estimate_that_is_far_too_large() -> None:
 def test_what_not_to_do_stands_on_the_screen_each_reason_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is room for it: without advice of which there is no more to say than that a framework lacks the setting; a reason that
     several share once."""
-    monkeypatch.setattr(one_screen, "LINES", {"en": 40, "zh": 40})
+    monkeypatch.setattr(one_screen, "LINES", 40)
     diagnosis = cases.diagnosed("a-script-that-only-generates")
     text = " ".join(RENDERERS["text"](diagnosis, "en", View()).split())
     assert "Nothing is trained here" not in text and "micro batch" not in text

@@ -7,21 +7,34 @@ from functools import cache
 from typing import Any
 
 import pytest
-from cases import CORPUS, diagnosed, disagreements, folders, run
+from cases import CORPUS, diagnosed, disagreements, folders, run, shared
 from sweep import sample
 
 from diagnose import rule_files
 from diagnose.decide import rule_loader as causes
 from diagnose.plan.remedies import remedy_rules as remedies
 
+#: By kind of rule, rule and case: the causes or remedies that it stands for there.
+Spoken = dict[str, dict[str, dict[str, list[str]]]]
+
 
 @cache
-def spoken(name: str, room: str) -> set[str]:
-    """The rules that say something about a case: causes found, or remedies proposed and rejected."""
-    if room == "causes":
-        return {verdict.rule for verdict in diagnosed(name).judgement.all if verdict.outcome in ("fires", "likely")}
-    outcome = diagnosed(name).outcome
-    return {remedy.rule for remedy in outcome.remedies} | {advice.rule for advice in outcome.rejected}
+def spoken() -> Spoken:
+    """What the rules say about the cases: causes found, or remedies proposed and rejected."""
+
+    def read() -> Spoken:
+        found: Spoken = {"causes": {}, "remedies": {}}
+        for name in folders():
+            diagnosis = diagnosed(name)
+            outcome = diagnosis.outcome
+            causes = [(verdict.rule, verdict.cause) for verdict in diagnosis.judgement.all if verdict.outcome in ("fires", "likely")]
+            remedies = [(remedy.rule, remedy.id) for remedy in outcome.remedies] + [(each.rule, each.id) for each in outcome.rejected]
+            for room, said in (("causes", causes), ("remedies", remedies)):
+                for rule, word in said:
+                    found[room].setdefault(rule, {}).setdefault(name, []).append(word)
+        return found
+
+    return shared(".spoken", read)
 
 
 @cache
@@ -36,21 +49,8 @@ def shipped_rules(room: str) -> list[str]:
 
 def witnesses(rule: str, room: str) -> list[str]:
     """The cases that the rule speaks about; first those whose expectations name what it says: they soonest go wrong without it."""
-    speaking = [name for name in folders() if rule in spoken(name, room)]
-    return sorted(speaking, key=lambda name: not named(rule, room, name))
-
-
-def named(rule: str, room: str, name: str) -> bool:
-    """Whether a case's expectations hold the rule, or the cause or the remedies that it stands for there."""
-    found = diagnosed(name)
-    if room == "causes":
-        said = {verdict.cause for verdict in found.judgement.all if verdict.rule == rule}
-    else:
-        outcome = found.outcome
-        said = {remedy.id for remedy in outcome.remedies if remedy.rule == rule} | {
-            advice.id for advice in outcome.rejected if advice.rule == rule
-        }
-    return bool({rule, *said} & words(name))
+    speaking = spoken()[room].get(rule, {})
+    return sorted(speaking, key=lambda name: words(name).isdisjoint({rule, *speaking[name]}))
 
 
 @cache

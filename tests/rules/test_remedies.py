@@ -79,10 +79,13 @@ def test_knob_and_values(rule: Rule) -> None:
 
 @for_each("rule, unless", each("not_when"))
 def test_a_reason_names_only_what_its_condition_knows(rule: Rule, unless: Any) -> None:
-    """A figure in a reason is known whenever the reason is given; a card may be named by its capability's fact."""
+    """A figure in a reason is known whenever the reason is given; a card may be named by its capability's fact, the weights of
+    an engine by their sum."""
     known = {name for comparison in unless.all for name in names(comparison)}
     if known & {"hardware.bf16", "hardware.fa2"}:
         known |= {"hardware.gpu", "hardware.compute_capability"}
+    if "rollout.loaded_weights" in known:
+        known.add("rollout.loaded_sum")
     for said in unless.reason:
         assert set(re.findall(r"\{([\w.]+)\}", said)) <= known
     assert unless.reason.en.endswith(".") and unless.reason.zh.endswith("。")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from diagnose import catalogue, families, rule_files
+from diagnose.budget.attribution.job_letters import engine_letters, extra_letters
 from diagnose.budget.attribution.match_chance import BAR, Trial
+from diagnose.budget.attribution.square_request import square_tensor
 from diagnose.budget.attribution.tensor_candidate import (
     Candidate,
     Query,
@@ -17,9 +19,9 @@ from diagnose.budget.attribution.tensor_candidate import (
 )
 from diagnose.budget.attribution.tensor_levers import levers, of_this_pass
 from diagnose.budget.attribution.tensor_table import Tensor, is_possible, tensors
-from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor
+from diagnose.budget.attribution.told_by_log import printed_tensor, said_tensor, shown_tensor, supposed_tensor
 from diagnose.budget.model.block_rounding import EXACT, Allocator, allocators, block, is_ambiguous_block
-from diagnose.budget.model.formulas import Number, Span, formula
+from diagnose.budget.model.formulas import Number, formula
 from diagnose.budget.model.job_roles import engine_role, roles
 from diagnose.budget.model.ledger import Attribution, Ledger
 from diagnose.budget.model.precisions import WIDTH
@@ -27,7 +29,6 @@ from diagnose.budget.model.role_setup import Setup, setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments.failure_moment import failed_while_scoring
 from diagnose.budget.moments.other_passes import job_for_evaluation, job_for_scoring, scoring_rows
-from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.facts import FactBook
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
@@ -35,6 +36,8 @@ from diagnose.units import Size
 
 #: Attributions worth reporting; what follows them is coincidence.
 MOST = 6
+#: Models that one request is held against, where nothing says which one runs.
+MOST_MODELS = 6
 #: A match with the rows of scoring, where those of training match nothing, names the pass below this chance: only two passes compete for
 #: it, so that it may be larger than that of an identity.
 PASS_BAR = 0.05
@@ -50,35 +53,76 @@ def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: 
         return (printed,)
     said = said_tensor(event, index) if event.lines else None
     family = families.of(event.family)
-    if not family.allocator:
-        told = (said,) if said is not None else tuple(_shown_without_allocator(event, index))
-        if told or not family.shared:
-            return told
-    possible_kinds = allocators(book, event) if family.allocator else (EXACT,)  # XLA asks for an array as it is
+    possible_kinds = allocators(book, event) if family.allocator else (EXACT,)  # others ask for an array as it is
     kinds = [kind for kind in possible_kinds if snapshot_size(book, requested, kind) or not is_ambiguous_block(requested, kind)]
     if not kinds:
         return ()
     books = _books_with_a_shape(book)
+    square = square_tensor(event, index)
+    if not family.allocator:
+        told = (said,) if said is not None else (square,) if square is not None else tuple(_shown_without_allocator(event, index))
+        if not family.shared:
+            return (*_of_another_allocator(books, ledgers, event, index), *told)
+        if told:
+            return told
     answers = [
         _attribute_with(_failed_job(possible, ledgers, event), event, index, requested, kind, len(books) * len(kinds))
         for possible in books
         for kind in kinds
     ]
     best = max(answers, key=_evidence_weight)
-    return (said, *best) if said is not None and not (best and best[0].named) else tuple(best)
+    if (shown := said or square) is not None and not (best and best[0].named):
+        return (shown, *best)
+    supposed = None if best else supposed_tensor(book, event, index)
+    return tuple(best) if supposed is None else (supposed,)
+
+
+def _of_another_allocator(books: list[FactBook], ledgers: tuple[Ledger, ...], event: Event, index: int) -> list[Attribution]:
+    """The tensors of the run that a request past torch's allocator is as large as. In host memory, where many other arrays lie, only to
+    the byte, and no lengths are solved for."""
+    requested, on_host = event.requested, families.of(event.family).memory == "host"
+    if families.of(event.family).engine or requested is None or (on_host and requested.low < requested.high):
+        return []
+    answers = [_attribute_with(_failed_job(possible, ledgers, event), event, index, requested, EXACT, len(books)) for possible in books]
+    known = [made for made in max(answers, key=_evidence_weight) if not (made.solved or made.by_frame)]
+    if not on_host:
+        return known
+    found = [made for made in known if made.chance < BAR or made.agrees]
+    group = rule_files.table("vocabulary")["fills_host"][0]
+    changes = {"group": group, "lowered_by": {}, "avoided_by": (), "kept_by_layers": False}
+    return [made._replace(tensor=phrase("ledger.host_tensor", tensor=made.tensor), **changes) for made in found]
 
 
 def _books_with_a_shape(book: FactBook) -> list[FactBook]:
-    """The book; where its model is unknown, once with each known model that the name may be a variant of."""
-    name = book.word("model.path") or book.word("report.model")
-    if "model.shape" in book or not name:
+    """The book; where its model is unknown, once with each known model that its name, or what the text speaks of, may stand for."""
+    if "model.shape" in book:
         return [book]
-    return [book.changed({"model.shape": kin}) for kin in catalogue.kin(name)] or [book]
+    from diagnose.catalogue import mentions  # most jobs name a known model: not loaded at start
+
+    path = book.word("model.path") or ""
+    spoken = [str(fact.value) for name in ("report.model", "report.mention") for fact in book.all(name)]
+    names = [path, mentions.name_in_program(book.word("run.program"), path)]
+    name = next((name for name in names if name and mentions.models_of(name)), "")
+    shapes = mentions.models_of(name) if name else list(dict.fromkeys(shape for each in spoken for shape in mentions.models_of(each)))
+    name = name or next(iter(spoken), "")
+    is_kin = catalogue.model(name) is None
+    return [book.changed({"model.shape": shape, "report.kin": is_kin}) for shape in shapes[:MOST_MODELS]] or _books_with_pictures(book)
+
+
+def _books_with_pictures(book: FactBook) -> list[FactBook]:
+    """The book of a job without a language model, once with each picture and each count of tokens that the text speaks of."""
+    from diagnose.catalogue import mentions  # most jobs name a known model: not loaded at start
+
+    sizes = [fact.value for fact in book.all("report.pixels")] or [mentions.usual_picture(book.word("drawing.network"))]
+    known = "data.image_size" in book or "data.image_pixels" in book
+    pictures = [book] if known else [book.changed({"data.image_pixels": size}) if size else book for size in sizes]
+    counts = [fact.value for fact in book.all("report.tokens")] or [None]
+    return [each.changed({"report.tokens": count}) for each in pictures for count in counts]
 
 
 def _attribute_with(job: Setup, event: Event, index: int, requested: Size, kind: Allocator, rounds: int) -> list[Attribution]:
     """The attributions of one job to one allocator. `rounds`: how many jobs and allocators are tried."""
-    values = engine_letters(job) if job.role.name == "engine" else {**_job_of_phase(job, event).values, **_extra_letters(job)}
+    values = engine_letters(job) if job.role.name == "engine" else {**_job_of_phase(job, event).values, **extra_letters(job)}
     chosen = [tensor for tensor in tensors() if is_possible(tensor, job, event)]
     request = narrow_query(build_query(event, requested, kind, _element_widths(job, event)), job.book)
     known, lengths = _known_numbers(job, values, event), _guessed_lengths(values, event, job.book.word("model.kind") == "encoder")
@@ -162,20 +206,22 @@ def _known_numbers(job: Setup, values: dict[str, Number], event: Event) -> list[
 
 def _guessed_lengths(values: dict[str, Number], event: Event, is_encoder: bool) -> list[dict[str, Number]]:
     """The numbers with rows of a length that people set, where no traceback shows the tensor: the length is unknown, or another one was in
-    force."""
+    force. Where one does, only the longest that the model knows, to which many programs pad and cut."""
     rows, most = values.get("B"), values.get("m")
+    known = [most] if isinstance(most, int) and most and values.get("s") is None else []
     most = most if isinstance(most, int) and most else ROUND_LENGTHS[-1]
     counts = [rows] if isinstance(rows, int) else ROWS_OF_ENCODERS if is_encoder else [1]
-    lengths = [] if event.shows_source else [length for length in ROUND_LENGTHS if length <= most]
+    lengths = known if event.shows_source else [length for length in ROUND_LENGTHS if length <= most]
     return [{**values, "B": count, "s": length, "T": count * length} for count in counts for length in reversed(lengths)]
 
 
-def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool]:
-    """Sort key of an allocator's attributions: traceback and settings agree, then traceback alone, then any attribution, where a frame
-    has to do without a formula too."""
+def _evidence_weight(attributions: list[Attribution]) -> tuple[bool, bool, bool, bool]:
+    """Sort key of an allocator's attributions: traceback and settings agree, then traceback alone, then a product of known dimensions,
+    then any attribution, where a frame has to do without a formula too."""
     best = attributions[0] if attributions else None
     agrees = best is not None and best.agrees and not best.by_frame
-    return (agrees and best is not None and not best.solved and not best.against, agrees, best is not None)
+    known = best is not None and not best.solved and not best.by_frame
+    return (agrees and known and best is not None and not best.against, agrees, known, best is not None)
 
 
 def _best_candidates(job: Setup, trial: Trial, request: Query, matches: list[Candidate]) -> list[tuple[Candidate, int]]:
@@ -213,20 +259,29 @@ def _find_candidates(trial: Trial, request: Query) -> list[Candidate]:
 
 
 def _match_round(trial: Trial, number: int, request: Query) -> list[Candidate]:
-    """The products that print as the request with one set of numbers. A length that was only tried is no evidence: twice the length with
-    half the element width prints alike."""
+    """The products that print as the request with one set of numbers."""
     numbers = trial.rounds[number]
-    matches = [
-        candidate._replace(round=number)
-        for tensor in trial.tensors
-        if number < trial.guessed or (tensor.solve and request.fits(tensor))
-        for candidate in match_exactly(tensor, numbers, request)
-        if number < trial.guessed or "s*s" not in candidate.symbols or "B" in formula(candidate.symbols).names  # any size has a root
-    ]
     if number < trial.guessed:
-        return matches
+        found = (candidate for tensor in trial.tensors for candidate in match_exactly(tensor, numbers, request))
+        return [candidate._replace(round=number) for candidate in found]
+    return [candidate._replace(round=number) for tensor in trial.tensors for candidate in _match_guess(tensor, numbers, request)]
+
+
+def _match_guess(tensor: Tensor, numbers: dict[str, Number], request: Query) -> list[Candidate]:
+    """The same with a length that is only tried, which is no evidence: twice the length with half the element width prints alike. Of
+    squares of one row none, because any size has a root."""
+    has_length = any({"s", "T"} & set(formula(symbols).names) for symbols in tensor.bytes)
+    is_tried = request.agrees(tensor) if request.event.shows_source else tensor.solve and request.fits(tensor)
+    if not has_length or not is_tried:
+        return []
     tokens = int(numbers["T"])  # type: ignore[arg-type]
-    return [candidate._replace(solved=True, free=True, span=(tokens, tokens)) for candidate in matches if not candidate.against]
+    return [
+        candidate._replace(solved=True, free=True, span=(tokens, tokens))
+        for candidate in match_exactly(tensor, numbers, request)
+        if not candidate.against
+        and {"s", "T"} & set(letters := formula(candidate.symbols).names)
+        and ("s*s" not in candidate.symbols or "B" in letters)
+    ]
 
 
 def _failed_job(book: FactBook, ledgers: tuple[Ledger, ...], event: Event) -> Setup:
@@ -288,54 +343,6 @@ def _sort_key(candidate: Candidate, request: Query) -> tuple[bool, bool, bool, b
     return (not request.agrees(candidate.tensor), candidate.against is True, candidate.solved, not request.fits(candidate.tensor), shifted)
 
 
-def _extra_letters(job: Setup) -> dict[str, Number]:
-    """Letters that only attribution needs: bucket, sub-group, images, samples, evaluation rows."""
-    defaults = table()["zero_defaults"]
-    letters: dict[str, Number] = {
-        "R": job.book.count("zero.reduce_bucket") or defaults["reduce_bucket"],
-        "S": job.book.count("zero.sub_group") or defaults["sub_group"],
-    }
-    if job.knows("T", "V", "h") and isinstance(job.values["T"], int):
-        letters["R_c"] = chunk_rows(job)
-    letters |= _tower_letters(job)
-    if job.model is not None and job.model.max_len:
-        letters["m"] = job.model.max_len
-    if side := job.book.count("data.image_size"):
-        letters["x"] = side
-    letters |= _guessed_params(job)
-    rows, prompts, ranks = job.book.count("eval.batch_size"), job.book.count("rollout.batch"), job.sharding.ranks
-    if rows:
-        letters["b_e"] = rows
-    completion = job.book.count("rollout.completion_len")
-    if completion and "G" not in job.values:  # the prompts are not bounded, the completions are
-        letters["G"] = completion
-    if prompts and ranks:
-        letters["n"] = prompts * (job.book.count("rollout.num_generations") or 1) // max(1, ranks // job.sharding.context)
-    return letters
-
-
-def _guessed_params(job: Setup) -> dict[str, Number]:
-    """The parameters of a model that only its name tells, as the range that such names stand for."""
-    counts = [job.book.count(f"model.{name}_params") for name in ("least", "likely", "most")]
-    if job.model is not None or job.book.count("model.total_params") or None in counts:
-        return {}
-    about = Span(*map(float, counts))  # type: ignore[arg-type]
-    return {letter: about for letter in ("P", "Pt") if job.knows(letter) and (letter == "P" or not job.trainable.lora)}
-
-
-def _tower_letters(job: Setup) -> dict[str, Number]:
-    """The letters of a vision tower: its dimensions, patches of an image and of a sample."""
-    pixels, tower = job.book.count("data.image_pixels"), job.model.vision if job.model else None
-    if tower is None:
-        return {}
-    letters: dict[str, Number] = {"a_v": tower.heads, "h_v": tower.hidden, "f_v": tower.width}
-    if pixels:
-        letters["n_i"] = pixels // tower.patch**2
-        if images := job.book.count("data.images_per_sample"):
-            letters["n_v"] = pixels * images // tower.patch**2
-    return letters
-
-
 def _other_vocabularies(candidates: list[Candidate], job: Setup, request: Query) -> list[Candidate]:
     """The best candidate with the vocabularies of other models of its family that print the same: a tokenizer may have fewer
     entries than the head has rows."""
@@ -376,6 +383,9 @@ def _other_widths(candidates: list[Candidate], chosen: list[Tensor], request: Qu
 def _build_attribution(candidate: Candidate, request: Query, index: int, others: int, trial: Trial, job: Setup) -> Attribution:
     agrees, luck = request.agrees(candidate.tensor), trial.chance(candidate, request)
     scoring = 0 < candidate.round < trial.guessed  # no number of the training step matches, those of scoring do
+    own_words = (
+        job.book.switch("report.kin") is not True or "V" not in formula(candidate.symbols).names
+    )  # a variant may have tokens of its own
     solved = candidate.solved and (candidate.tokens is not None or candidate.tensor.solve == "p")
     return Attribution(
         event=index,
@@ -386,7 +396,7 @@ def _build_attribution(candidate: Candidate, request: Query, index: int, others:
         numbers=formula(candidate.symbols).figures(candidate.values),
         bytes=candidate.bytes,
         block_bytes=block(candidate.bytes, request.kind),
-        exact=luck < BAR and request.fits(candidate.tensor) and not candidate.vocabulary and not candidate.tensor.at_least,
+        exact=luck < BAR and own_words and request.fits(candidate.tensor) and not candidate.vocabulary and not candidate.tensor.at_least,
         chance=luck,
         coincidence=others,
         agrees=agrees,
@@ -435,16 +445,3 @@ def _describe(candidate: Candidate) -> Text:
         around = same(f"{length:,}" if rows == 1 else f"{rows} x {length:,}")
         return phrase("ledger.tensor_window", tensor=name, tokens=around)
     return phrase("ledger.tensor_rows", tensor=name, rows=same(str(rows)), tokens=same(f"{length:,}"))
-
-
-#: Letters and the settings or printed figures that say them: sequences at once, tokens of one pass, tokens that the cache holds.
-ENGINE_FACTS = {"n_q": "rollout.max_num_seqs", "n_b": "rollout.prefill_tokens", "n_kv": "rollout.cache_tokens"}
-
-
-def engine_letters(job: Setup) -> dict[str, Number]:
-    """The letters of an engine's tensors (rules/tensors, `engine`): model dimensions, tensor parallel degree, tokens at once."""
-    book = job.book
-    engine: dict[str, Number] = {**job.values, **_tower_letters(job), "t_e": book.count("rollout.tensor_parallel") or 1}
-    engine |= {letter: count for letter, name in ENGINE_FACTS.items() if (count := book.count(name))}
-    cache = book.size("rollout.cache_memory")
-    return engine if cache is None else {**engine, "C_kv": cache.bytes}

@@ -117,7 +117,11 @@ def evaluate_bytes(symbols: str, values: dict[str, Number]) -> int | None:
 
 
 def settled_values(tensor: Tensor, values: dict[str, Number]) -> Iterator[dict[str, Number]]:
-    """The numbers of the run, once for each value that a letter of `over` is tried with; only once where the run says that letter."""
+    """The numbers of the run, once for each value that a letter of `over` is tried with; only once where the run says that letter, and none
+    where no formula can be computed."""
+    given = {*values, *(letter for letter, _, _ in tensor.over)}
+    if tensor.over and not any(given.issuperset(formula(symbols).names) for symbols in tensor.bytes):
+        return
     unsaid = [
         (letter, [base * value for value in tried])
         for letter, of, tried in tensor.over

@@ -20,7 +20,7 @@ LETTERS = {
     "train.micro_batch_size": ("b", "B", "T"),
     "rollout.completion_len": ("G",),
     "data.image_size": ("x",),
-    "data.image_pixels": ("n_v", "n_i"),
+    "data.image_pixels": ("n_v", "n_i", "n_l"),
     "data.images_per_sample": ("n_v",),
     "lora.rank": ("r",),
     "zero.reduce_bucket": ("R",),

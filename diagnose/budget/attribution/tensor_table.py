@@ -41,9 +41,9 @@ WIDTHS = ("2", "4")
 class Tensor(NamedTuple):
     """One entry of the table. `bytes`: formulas, likeliest first; `at`, `within`: patterns of the innermost frame, of any frame; `over`:
     letters that are tried with several values where the run does not say them, each with the letter that the values are multiples of ("":
-    none); `printed`, `says`, `equals`, `memory`: of a tensor that the log itself tells of; `avoided`: knobs that do without such a tensor;
-    `lowered`: those that lower one, with their powers, where its formula does not tell them; `framed`: only where a
-    frame shows it; `kept`: every layer keeps one for its backward pass."""
+    none); `multiple`: what a length that is solved for has to be a multiple of; `printed`, `says`, `equals`, `memory`: of a tensor that the
+    log itself tells of; `avoided`: knobs that do without such a tensor; `lowered`: those that lower one, with their powers, where its
+    formula does not tell them; `framed`: only where a frame shows it; `kept`: every layer keeps one for its backward pass."""
 
     key: str
     group: str
@@ -53,6 +53,7 @@ class Tensor(NamedTuple):
     within: tuple[str, ...]
     when: tuple[str, ...]
     solve: str
+    multiple: int
     at_least: bool
     follows: str
     only: tuple[tuple[str, tuple[str, ...]], ...]
@@ -139,6 +140,7 @@ def every_tensor() -> tuple[Tensor, ...]:
             tuple(entry.get("within", ())),
             tuple(entry.get("when", ())),
             entry.get("solve", ""),
+            entry.get("multiple", 1),
             bool(entry.get("at_least", False)),
             entry.get("follows", ""),
             tuple(conditions(entry.get("only")).items()),
@@ -163,16 +165,17 @@ def _tried_values(span: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(start << step for step in range((to // start).bit_length())) if span.get("doubling") else tuple(range(start, to + 1))
 
 
-def _is_attention_stated(job: Setup) -> bool:
-    """Whether a setting or the log says which attention ran; a default does not."""
-    attention = job.book.fact("model.attention")
-    return attention is not None and attention.origin != "default"
+def _is_stated(job: Setup, knob: str) -> bool:
+    """Whether a setting or the log says so; a default does not."""
+    fact = job.book.fact(knob)
+    return fact is not None and fact.origin != "default"
 
 
 def _is_fused_projection(job: Setup, fusion: str) -> bool:
     """Whether linears that read the same input are one matrix."""
     family = job.model.family if job.model else ""
-    return family in table()["in_one"][fusion] or job.traits.fused_projections
+    own = job.model is not None and (job.model.fused_qkv if fusion == "qkv" else job.model.fused_gate_up)
+    return own or family in table()["in_one"][fusion] or job.traits.fused_projections
 
 
 #: The conditions of `when`. Unknown attention may be eager.
@@ -189,7 +192,7 @@ CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "zero12": lambda job: job.sharding.scheme in ("zero1", "zero2"),
     "zero3": lambda job: job.sharding.scheme == "zero3",
     "fsdp": lambda job: job.sharding.scheme in ("fsdp", "fsdp_grad"),
-    "eager": lambda job: job.attention == "eager" or not _is_attention_stated(job),
+    "eager": lambda job: job.attention == "eager" or not _is_stated(job, "model.attention"),
     "fused": lambda job: job.attention != "eager",
     "experts": lambda job: job.model is not None and job.model.experts is not None,
     "no_decoder": lambda job: job.model is None,
@@ -200,8 +203,12 @@ CONDITIONS: dict[str, Callable[[Setup], bool]] = {
     "fused_qkv": lambda job: _is_fused_projection(job, "qkv"),
     "gate_up": lambda job: _is_fused_projection(job, "gate_up") and job.model is not None and job.model.gated,
     "quantized": lambda job: job.book.word("model.quantization") not in (None, "none"),
+    "may_be_quantized": lambda job: not _is_stated(job, "model.quantization") or job.book.word("model.quantization") != "none",
 }
 
+
+#: What a run that learns nothing has not.
+_LEARNED = ("gradients", "optimizer_states")
 
 #: What `only` may narrow down, and how a run says it.
 _SAID: dict[str, Callable[[Setup], str | None]] = {
@@ -219,6 +226,9 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     engine, tower = job.role.name == "engine", tensor.group == "mm_inputs"
     if (tensor.group == "logits" and job.role.headless) or ("engine" in tensor.when and not engine):
         return False
+    learned = tensor.group in _LEARNED or tensor.follows == "gradient"
+    if learned and tensor.bytes and not _may_learn(job, event):
+        return False
     if engine and tensor.bytes and not tower and "engine" not in tensor.when:
         return False  # engines encode images as trainers do; what a frame alone tells holds for any program
     if tensor.framed and not tensor.frame_fits(event):
@@ -228,6 +238,14 @@ def is_possible(tensor: Tensor, job: Setup, event: Event) -> bool:
     return all(CONDITIONS[name](job) for name in tensor.when) and all(
         _is_allowed(tensor, name, words, job, event) for name, words in tensor.only
     )
+
+
+def _may_learn(job: Setup, event: Event) -> bool:
+    """Whether the run learns, or nothing says that it does not and something speaks of it: every run has weights."""
+    enabled = job.book.switch("train.enabled")
+    if enabled is None:
+        return event.phase in ("backward", "optimizer_step") or "train.framework" in job.book or "train.stage" in job.book
+    return enabled
 
 
 def _is_allowed(tensor: Tensor, name: str, words: tuple[str, ...], job: Setup, event: Event) -> bool:

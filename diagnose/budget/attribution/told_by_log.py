@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from diagnose.facts import FactBook
     from diagnose.parse.model.event import Event, PrintedTensor
 
+#: Behind the name of a tensor whose shape is a product of a script's constants (diagnose/adapters/python/script_tensors.py).
+SUPPOSED = " (of constants)"
 #: What the first side of a shape follows; a side of one has nothing to lower.
 ROWS = "train.micro_batch_size"
 #: Bytes per element that are tried where the log does not name a type, the most common first.
@@ -28,7 +30,7 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
     for tensor in entries:
         if event.requested is not None and any(_overlaps(book, name, event) for name in tensor.equals):
             return _attribution(tensor, event, index, event.requested.bytes, None)
-    for shape in event.printed:
+    for shape in (*event.printed, *(made for made in _of_scripts(book) if not made.name.endswith(SUPPOSED))):
         widths = (shape.width,) if shape.width else WIDTHS
         width = next((width for width in widths if _prints(book, shape.elements * width, event)), 0)
         text = _described(shape)
@@ -36,6 +38,27 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
         if width and named is not None:
             return _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
     return None
+
+
+def supposed_tensor(book: FactBook, event: Event, index: int) -> Attribution | None:
+    """What a network that a script sets up by constants of its own would make of the requested size; nothing shows that it did."""
+    for shape in _of_scripts(book):
+        width = next((width for width in WIDTHS[:2] if _prints(book, shape.elements * width, event)), 0)
+        text = _described(shape)
+        entries = (tensor for tensor in printed_tensors() if tensor.memory == "card")
+        named = next((tensor for tensor in entries if any(finds(pattern, text) for pattern in tensor.printed)), None)
+        if width and named is not None and shape.name.endswith(SUPPOSED):
+            made = _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
+            return made._replace(agrees=False, shown=False, chance=1.0)
+    return None
+
+
+def _of_scripts(book: FactBook) -> list[PrintedTensor]:
+    if "code.tensor" not in book:
+        return []
+    from diagnose.adapters.python import script_tensors  # few jobs bring scripts: not loaded at start
+
+    return script_tensors.told(book)
 
 
 def said_tensor(event: Event, index: int) -> Attribution | None:

@@ -64,8 +64,9 @@ def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> li
         if not per_patch:
             continue
         first, last = _matching_lengths("s*s", per_patch, 1, query.low, query.high)
-        if 0 < first <= last:
-            settled: dict[str, Number] = {**values, "n_v": _roundest_length(first, last)}
+        patches = _roundest_length(first, last) if 0 < first <= last else 0
+        if patches and patches % tensor.multiple == 0:
+            settled: dict[str, Number] = {**values, "n_v": patches}
             return [Candidate(tensor, symbols, settled, evaluate_bytes(symbols, settled) or 0, True, (first, last), free=True)]
     return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.model.block_rounding import POWERS, Allocator, block
 from diagnose.budget.model.formulas import formula
 from diagnose.budget.model.job_roles import roles
@@ -26,7 +27,7 @@ def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list
     """Facts from the best attribution, where frame and phase support it."""
     best = attributions[0] if attributions else None
     if best is None or not best.named:
-        return []
+        return _loading_by_size(book, attributions)
     if best.phase and "log.phase" not in book:
         return [_fact("log.phase", best.phase, best.tensor.en)]
     if best.at_least or best.by_frame:
@@ -40,6 +41,16 @@ def implied_facts(book: FactBook, attributions: tuple[Attribution, ...]) -> list
         *_loss_kernel_facts(book, best),
         *_tuning_facts(book, best),
     ]
+
+
+def _loading_by_size(book: FactBook, attributions: tuple[Attribution, ...]) -> list[Fact]:
+    """That weights are being made, where nothing tells the phase and the request is one of them by its size alone: a run that learns
+    nothing makes weights only then."""
+    made = identity(attributions, book)
+    others = "log.phase" in book or book.switch("train.enabled") or book.switch("run.merges")
+    if made is None or made.group != "weights" or others:
+        return []
+    return [_fact("log.phase", "model_load", f"{made.formula} = {made.numbers}")]
 
 
 def _loading_facts(book: FactBook, best: Attribution) -> list[Fact]:

@@ -28,6 +28,8 @@ _MARKED = lazy_compile(r"\s*│?\s*❱\s*\d{1,9}\s*[│|]([^❱]{1,400}?)│?\s*
 
 #: A call, an index or an assignment: prose has none without a blank.
 _CODE = lazy_compile(r"\w[(\[]|\w\.\w{1,60}$|\s[-+*/@|&]?=\s|\s@\s")
+#: What no line of source that failed is: a comment, what a shell was given.
+_NO_CODE = lazy_compile(r"#|[$%>] |.*\s--[a-z]")
 _HEAD = lazy_compile(r"\s{0,12}(?=Traceback \(most recent call last\):\s*$)")
 #: What Python prints between a traceback and that of the exception raised from it.
 _CHAINED = lazy_compile(r"The above exception was the direct cause of|During handling of the above exception")
@@ -106,8 +108,10 @@ def code_in(line: str) -> str:
 
 
 def is_code(line: str) -> bool:
-    """Whether a line may be one of source, not of prose or of a log."""
-    return len(line) < LONGEST and _CODE.search(line) is not None and not line.endswith((".", "!", "?", "。"))
+    """Whether a line may be one of source, not of prose, a shell or a log."""
+    return (
+        len(line) < LONGEST and _CODE.search(line) is not None and _NO_CODE.match(line) is None and not line.endswith((".", "!", "?", "。"))
+    )
 
 
 def _marked_line(page: Page, edge: int) -> str:

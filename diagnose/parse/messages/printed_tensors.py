@@ -68,7 +68,7 @@ def _fitting(text: str, requested: Size) -> Iterator[PrintedTensor]:
         kind = next(group for group in ("size", "buffer", "shape", "strided") if match[group])
         shape = tuple(int(side) for side in re.findall(r"\d+", match[kind]))
         width = element_width(match["element"] or match["type"] or match["made"] or "")
-        if any(_may_be(prod(shape) * each, requested) for each in ((width,) if width else (1, 2, 4, 8))):
+        if any(may_be(prod(shape) * each, requested) for each in ((width,) if width else (1, 2, 4, 8))):
             name = _name_beside(text, match, last)
             yield PrintedTensor(shape, width, name if name or not _is_counted(text, prod(shape)) else COUNTED)
         last = match.end()
@@ -79,7 +79,7 @@ def _is_counted(text: str, elements: int) -> bool:
     return elements >= FEWEST and re.search(rf"(?<![\d,])(?:{elements}|{elements:,})(?![\d,])", text) is not None
 
 
-def _may_be(size: int, requested: Size) -> bool:
+def may_be(size: int, requested: Size) -> bool:
     return requested.low - ROUNDED <= size <= requested.high
 
 

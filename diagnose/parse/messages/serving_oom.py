@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from diagnose import families
@@ -144,8 +145,19 @@ def _figures(leading: str, statements: Mapping[str, Statement]) -> dict[str, Siz
             return {"requested": _gib(numbers[0])}
         case "aligned":
             return {"requested": Size.printed(numbers[0], "MB", binary=True)}
+        case _:
+            return _figures_of_host(leading, statements[leading], numbers)
+
+
+def _figures_of_host(leading: str, statement: Statement, numbers: Sequence[str]) -> dict[str, Size | None]:
+    """The sizes of a message about host RAM."""
+    match leading:
+        case "pool_host":
+            return {"requested": _decimal(numbers[0]), "free": _decimal(numbers[1])}
+        case "pinned_ggml":
+            return {"requested": Size.printed(numbers[0], "MiB")}
         case "host_short":
-            needed, free, *_ = (*re.findall(r"\(([^)]*)\)", statements[leading].words[0]), "", "")
+            needed, free, *_ = (*re.findall(r"\(([^)]*)\)", statement.words[0]), "", "")
             return {"requested": grammar_statements.parse_size(needed), "free": grammar_statements.parse_size(free)}
     return {}
 
@@ -231,6 +243,12 @@ def _last_number(statement: Statement) -> str:
 
 def _gib(digits: str) -> Size | None:
     return Size.printed(digits, "GiB")
+
+
+def _decimal(digits: str) -> Size | None:
+    """GB of a thousand million bytes."""
+    size = Size.printed(digits, "bytes")
+    return replace(size.scaled(10**9, 1), text=f"{digits} GB") if size else None
 
 
 def _labelled_size(statement: Statement) -> Size | None:

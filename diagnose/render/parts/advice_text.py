@@ -343,13 +343,14 @@ def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool
     least = plan.predicted_peak.bytes if peak == show(plan.predicted_peak.bytes) else plan.predicted_peak.high  # of a range the upper end
     if plan.margin is not None and room is not None and room.bytes > least and plan.fits in FITTING and not is_open:
         fits = word("spare", lang, fits=fits, margin=figure(Size.exactly(room.bytes - least)))
+    before = undrawn_peak(ledger)
+    if before is not None and before.bytes > plan.predicted_peak.bytes:
+        unit = peak.rpartition(" ")[2]
+        peak = word("peak_before", lang, peak=peak, before=amount(before, lang).removesuffix(f" {unit}"))
     told = word("peak_only", lang, peak=peak)
     if room is not None:  # nobody reads 46 of 14 GiB
         over = plan.predicted_peak.high > room.high
         told = word("peak_over" if over else "peak_of", lang, peak=peak, usable=amount(room, lang))
-    before = undrawn_peak(ledger)
-    if before is not None and before.bytes > plan.predicted_peak.bytes:
-        told = word("peak_before", lang, peak=told, before=amount(before, lang))
     return fits + bracketed(told, lang)
 
 

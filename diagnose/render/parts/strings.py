@@ -20,6 +20,8 @@ Item = TypeVar("Item")
 #: Values whose texts are ours, or whose characters are counted by offset.
 UNTOUCHED = (Document, Model, Size)
 
+_WITHOUT_TEXT = frozenset({int, float, bool, type(None), Size})
+
 #: Terminal sequences: CSI, OSC and other strings with their terminator, two-character escapes.
 ESCAPE = lazy_compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]")
 
@@ -35,15 +37,20 @@ def map_texts(value: Item, change: Callable[[str], str]) -> Item:
 
 
 def _changed(value: object, change: Callable[[str], str]) -> object:
+    if isinstance(value, tuple):
+        if not value or isinstance(value, UNTOUCHED):
+            return value
+        # half the time of an answer on the screen went into this: most parts are texts or hold none
+        parts = [
+            change(part) if (kind := part.__class__) is str else part if kind in _WITHOUT_TEXT else _changed(part, change) for part in value
+        ]
+        if all(map(operator.is_, parts, value)):
+            return value
+        return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
     if isinstance(value, str):
         return change(value)
     if isinstance(value, UNTOUCHED) or value is None or isinstance(value, (int, float)):
         return value
-    if isinstance(value, tuple):
-        parts = [_changed(part, change) for part in value]
-        if all(map(operator.is_, parts, value)):
-            return value
-        return type(value)._make(parts) if hasattr(value, "_make") else tuple(parts)
     if is_dataclass(value) and not isinstance(value, type):
         parts_by_name = {name: part for name in _names(type(value)) if (part := _changed(was := getattr(value, name), change)) is not was}
         return replace(value, **parts_by_name) if parts_by_name else value
@@ -57,7 +64,7 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 def harmless(text: str) -> str:
     """A text without escape sequences, control characters and changes of direction, which could manipulate a terminal."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():  # which no character of these is
         return text
     plain = ESCAPE.sub("", text).replace("\r\n", "\n").replace("\r", " ").replace("\t", " ")
     return HARMFUL.sub("\N{REPLACEMENT CHARACTER}", plain)

@@ -26,13 +26,12 @@ from diagnose.render.text import character_bar, details, full_text
 #: How many edits of a remedy, causes, notes and pieces of rejected advice are shown at most.
 EDITS, NOTES, REJECTED = 2, 2, 3
 
-#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter. The same content takes more of them in
-#: English than in Chinese.
-LINES: dict[Lang, int] = {"en": 28, "zh": 24}
+#: What fits a screen of 80 columns; a narrower one gets as many more lines as they are shorter.
+LINES = 24
 COLUMNS = 80
 
 #: The same where nothing but what helps most often can be advised.
-LITTLE: dict[Lang, int] = {"en": 21, "zh": 18}
+LITTLE = 18
 
 #: Pieces left out of a full screen, the least useful first.
 _DETAILS = (
@@ -96,11 +95,10 @@ def headline(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
 
 
 def append(page: Page, diagnosis: Diagnosis, lang: Lang, view: View) -> None:
-    """Write the answer; unless --top asks for more, leave parts out until it fits the screen, the same in both languages. The table of
-    `check` is never cut."""
+    """Write the answer; unless --top asks for more, leave parts out until it fits the screen. The table of `check` is never cut."""
     omissions = OMISSIONS_OF_LITTLE if diagnosis.outcome.usual else OMISSIONS
     is_whole = view.top > PLAIN.top or diagnosis.outlook is not None
-    count = 0 if is_whole else max(left_out(diagnosis, each, view, omissions) for each in LINES)
+    count = 0 if is_whole else left_out(diagnosis, lang, view, omissions)
     write(Screen(page, diagnosis, lang, view, frozenset(omissions[:count])))
 
 
@@ -108,7 +106,7 @@ def left_out(diagnosis: Diagnosis, lang: Lang, view: View, omissions: Sequence[s
     """How many parts have to go before the answer fits a screen in this language."""
     page = Page(view.width, False)
     headline(page, diagnosis, lang, view)
-    above, lines = [*page.lines], (LITTLE if diagnosis.outcome.usual else LINES)[lang]
+    above, lines = [*page.lines], LITTLE if diagnosis.outcome.usual else LINES
     room = lines if page.width >= COLUMNS else lines * COLUMNS // page.width
 
     def fits(count: int) -> bool:

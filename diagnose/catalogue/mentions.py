@@ -1,0 +1,86 @@
+"""Which models a text speaks of where nothing gives the path of one: a name with a size, a class, a family's word (rules/mentions.yaml)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+
+from diagnose import rule_files
+from diagnose.catalogue.models import MOST_KIN, family_models, kin, model
+from diagnose.catalogue.parameter_count import Model
+
+#: A size, and a name that ends in front of it.
+_SIZED = re.compile(r"(?<![\d.])\d{1,3}(?:[.x]\d{1,2})?[bB](?![A-Za-z0-9])")
+_NAME = re.compile(r"[A-Za-z][\w.+-]{0,40}[ _/-]?$")
+#: A class of transformers that makes a model, or the shape of one.
+_CLASS = re.compile(
+    r"(?<![\w.])([A-Z][A-Za-z0-9]{1,20}?)(?:Config|ForCausalLM|LMHeadModel|DoubleHeadsModel|ForConditionalGeneration|ForMaskedLM|Model)\("
+)
+#: Behind the name of a family whose class a text has.
+_OF_FAMILY = ", any size"
+#: Names that are looked up; a text with more than a few models is a list of them.
+_TRIED, _MOST = 24, 3
+
+
+def named(text: str) -> list[str]:
+    """The names by which a text speaks of models, those with a size first; none where it names many."""
+    names = list(dict.fromkeys(name.lower() for name in _sized(text) if models_of(name)))
+    names = names or list(_apart(text))
+    classes = dict.fromkeys(match[1].lower() for match in _CLASS.finditer(text))
+    names = names or [f"{family}{_OF_FAMILY}" for family in classes if family_models(family)]
+    names = names or list(dict.fromkeys(match[1].lower() for match in _words("bare").finditer(text)))
+    return names if len(names) <= _MOST else []
+
+
+def _sized(text: str) -> Iterator[str]:
+    for match in list(_SIZED.finditer(text))[:_TRIED]:
+        name = _NAME.search(text, max(0, match.start() - 48), match.start())
+        if name is not None:
+            yield name[0] + match[0]
+
+
+def _apart(text: str) -> Iterator[str]:
+    """Names of the one family that a text names, with the sizes that stand elsewhere in it."""
+    families = {match[1].lower() for match in _words("stems").finditer(text)}
+    sizes = dict.fromkeys(match[0].lower() for match in _SIZED.finditer(text))
+    if len(families) == 1 and len(sizes) <= _MOST:
+        family = families.pop()
+        yield from (name for size in sizes if models_of(name := f"{family}-{size}"))
+
+
+@lru_cache(maxsize=256)
+def models_of(name: str) -> list[Model]:
+    """The models that a name may stand for: the one of this name, those that it may be a variant of, those of a family."""
+    if name.endswith(_OF_FAMILY):
+        return family_models(name.removesuffix(_OF_FAMILY))[:MOST_KIN]
+    known = model(name)
+    if known is not None:
+        return [known]
+    bare = rule_files.table("mentions")["bare"].get(name.lower(), ())
+    return kin(name) or [shape for each in bare if (shape := model(each)) is not None]
+
+
+def name_in_program(program: str | None, path: str) -> str:
+    """A path that tells no more than a size, with the family whose models the program runs; "" where it runs any."""
+    family, size = rule_files.table("mentions")["programs"].get(program), _SIZED.search(path)
+    return f"{family}-{size[0]}" if family and size else ""
+
+
+def graph(text: str) -> Mapping[str, int] | None:
+    """Nodes and edges of the one public graph that a text names; None where it names none or several."""
+    named = {match[0].lower() for match in _words("graphs").finditer(text)}
+    return rule_files.table("mentions")["graphs"][named.pop()] if len(named) == 1 else None
+
+
+def usual_picture(network: str | None) -> int | None:
+    """The pixels that a network for pictures draws where nothing else is said."""
+    side = rule_files.table("mentions")["pictures"].get(network)
+    return side * side if side else None
+
+
+@cache
+def _words(part: str) -> re.Pattern[str]:
+    """The words of a part of the table, where they stand alone; Chinese letters may stand beside them."""
+    words = sorted(rule_files.table("mentions")[part], key=len, reverse=True)
+    return re.compile(rf"(?<![\w/.-])({'|'.join(map(re.escape, words))})(?![\w-])", re.IGNORECASE | re.ASCII)
