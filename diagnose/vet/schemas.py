@@ -1562,6 +1562,7 @@ class LoadedBits(Row):
     stored: dict[str, list[float]]
     usual: dict[str, str]
     converts: dict[str, dict[str, str]]
+    of_files: list[str]
 
 
 class EnginePlans(Row):

@@ -237,7 +237,11 @@ def test_the_capacity_in_a_title_is_said_of_the_card(lang: Lang) -> None:
         diagnosis = diagnosed(name)
         memory = card_bar.build_card(diagnosis, lang)
         if memory is not None and not on_host(diagnosis):
-            right = re.search(capacity, memory.title) if memory.edge else re.search(r"[:：] ?[\d.]+( MiB)?( (至|to) [\d.]+)? GiB$", memory.title)
+            right = (
+                re.search(capacity, memory.title)
+                if memory.edge
+                else re.search(r"[:：] ?[\d.]+( MiB)?( (至|to) [\d.]+)? GiB$", memory.title)
+            )
             wrong += [] if right else [memory.title]
     assert not wrong
 

@@ -9,7 +9,7 @@ from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.derived.drawing_facts import facts_of_drawing
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
-from diagnose.budget.derived.loaded_weights import loaded_weights
+from diagnose.budget.derived.loaded_weights import loaded_weights, reads_files
 from diagnose.budget.derived.log_comparison import comparison_facts
 from diagnose.budget.derived.message_facts import facts_of_message
 from diagnose.budget.derived.setting_doubts import ledger_facts, missed_savings, setting_facts
@@ -124,7 +124,7 @@ def _fewer_bits_facts(book: FactBook) -> list[Fact]:
     """What weights that are only read take on each card in 16 bits and in 4 (embedding and head keep 16); none where they are quantised,
     as files of GGUF mostly are. A name that tells no more than the count of parameters tells the least that they take in 16 bits."""
     shape, cards = book.shape("model.shape"), book.count("rollout.tensor_parallel") or 1
-    if "gguf" in (book.word("model.path") or "").lower() or book.word("rollout.engine") == "llamacpp":
+    if "gguf" in (book.word("model.path") or "").lower() or reads_files(book):
         return []
     if book.word("model.quantization") not in (None, "none") or book.word("rollout.quantization") is not None:
         return []

@@ -53,7 +53,7 @@ def _reckoned(book: FactBook) -> list[Fact]:
     width = _of_all(book, width)
     fewest, most = _cards(book)
     low, high = (round(bits * count / 8) for bits, count in zip(width[:2], params, strict=True))
-    kept = 0 if book.word("rollout.engine") == "llamacpp" and (book.count("rollout.card_layers") or 0) < _ALL_LAYERS else low // most
+    kept = 0 if reads_files(book) and (book.count("rollout.card_layers") or 0) < _ALL_LAYERS else low // most
     shown = f"{_span(params[0] / 1e9, params[1] / 1e9)}B × {_span(*width[:2])} bit" + (f" / {most}" if most > 1 else "")
     return [
         derived_fact("rollout.loaded_weights", Size.between(kept, high // fewest), shown),
@@ -78,6 +78,11 @@ def _rule() -> Mapping[str, Any]:
     return table()["engines"]["loaded"]  # type: ignore[no-any-return]
 
 
+def reads_files(book: FactBook) -> bool:
+    """Whether the engine reads GGUF files, whose weights have few bits, layer by layer and as many as it is told on the card."""
+    return book.word("rollout.engine") in _rule()["of_files"]
+
+
 def _width(book: FactBook) -> Width | None:
     """By the name of the weights, by what is said of them, by the setting; 16 bits where nothing speaks of fewer, but for files of GGUF."""
     rule, said = _rule(), book.fact("rollout.quantization")
@@ -87,7 +92,7 @@ def _width(book: FactBook) -> Width | None:
     setting = None if said is None or said.name in names else str(said.value)
     own = next((word for name in names if (word := book.word(name)) not in (None, "none")), None)
     named = _GGUF.search(f"{book.word('model.path') or ''} {setting or ''}".lower())
-    if book.word("rollout.engine") == "llamacpp" or (named and own is None):
+    if reads_files(book) or (named and own is None):
         word = named[1] if named else rule["usual"].get(book.word("run.program") or "", "")
         bits = rule["gguf"].get(word)
         return Width(bits[0], bits[1]) if bits else None
@@ -115,7 +120,7 @@ def _of_all(book: FactBook, width: Width) -> Width:
 def _cards(book: FactBook) -> tuple[int, int]:
     """The fewest and the most cards that may share the weights: as set, else one to all that are known."""
     degree, stages = book.count("rollout.tensor_parallel"), book.count("rollout.pipeline") or 1
-    if degree and book.word("rollout.engine") != "llamacpp":
+    if degree and not reads_files(book):
         return degree * stages, degree * stages
     said = book.count("parallel.tensor")
     return said or 1, max(said or 1, book.count("hardware.count") or 1, book.count("run.cuda_devices") or 1)
