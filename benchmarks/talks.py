@@ -75,7 +75,7 @@ def message(platform: Platform, lang: Lang) -> None:
 
 
 def python() -> None:
-    """What `watch` adds on standard error before the exception goes on."""
+    """What `watch` adds on standard error before the exception goes on; of a traceback in the form that all releases of Python print."""
     raised = (
         (ROOT / "corpus" / "openrlhf-392" / "error.log").read_text(encoding="utf-8").rpartition("OutOfMemoryError: ")[2].partition("\n")[0]
     )
@@ -88,7 +88,12 @@ def python() -> None:
     ]
     folder = ROOT / "corpus" / "openrlhf-392"
     done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines)], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", "\n".join(lines)],
+        cwd=folder,
+        env={**ENVIRONMENT, "PYTHONNODEBUGRANGES": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1 and done.stderr.rstrip().endswith(raised), done.stderr
     print(done.stderr.partition("Traceback (most recent call last)")[0])
