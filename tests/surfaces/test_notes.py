@@ -56,7 +56,7 @@ def test_what_worked_comes_first_and_the_last_word_counts(tmp_path: Path) -> Non
     oomdoctor(tmp_path, "worked", job, "bf16-grad-accumulation")
     second = report(tmp_path)
     assert second["remedies"][0]["id"] == "bf16_grad_accumulation"
-    assert {(fact["name"], fact["value"]) for fact in second["facts"] if fact["name"].startswith("report.")} == {
+    assert {(fact["name"], fact["value"]) for fact in second["facts"] if fact["name"] in ("report.helped", "report.tried")} == {
         ("report.helped", "bf16_grad_accumulation"),
         ("report.tried", "lower_micro_batch"),
     }

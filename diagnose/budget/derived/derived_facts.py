@@ -9,10 +9,10 @@ from diagnose.budget.attribution.failed_tensor import identity
 from diagnose.budget.derived.drawing_facts import facts_of_drawing
 from diagnose.budget.derived.implied_by_request import implied_facts
 from diagnose.budget.derived.implied_lengths import length_facts
-from diagnose.budget.derived.loaded_weights import loaded_weights, reads_files
 from diagnose.budget.derived.log_comparison import comparison_facts
 from diagnose.budget.derived.message_facts import facts_of_message
 from diagnose.budget.derived.setting_doubts import ledger_facts, missed_savings, setting_facts
+from diagnose.budget.derived.weights_as_loaded import loaded_weights, reads_files
 from diagnose.budget.model.ledger import Attribution, Ledger, Moment, total
 from diagnose.budget.model.trainable_params import tuning
 from diagnose.budget.moments import failure_moment
