@@ -66,6 +66,8 @@ class EditCheck:
         entries = [(document.name, entry) for document in (*self._documents, *settings.documents) for entry in document.entries]
         turned = {knob for name, entry in entries if (name, name_of(entry.key)) in edited for knob in entry.knobs}
         book = FactBook(settings.facts)
+        if not all(_is_read(edit, settings.documents) for edit in edits):
+            return False
         return all(book.value(knob) in (None, value) for knob, value in knobs.items() if knob in turned)
 
     def _file_passes(self, name: str, edits: tuple[Edit, ...]) -> bool:
@@ -85,6 +87,22 @@ class EditCheck:
         if before is None or after is None or (before.kind, before.is_strict) != (after.kind, after.is_strict):
             return False
         return all(_is_in_effect(edit, after) for edit in edits) and not any(_side_effects(before, after, edits, splices))
+
+
+def _is_read(edit: Edit, documents: Sequence[Document]) -> bool:
+    """Whether the adapters read the new value where they read the key at all: that of another program is not the one of the job."""
+    if edit.to is None or edit.renamed:
+        return True
+    read = [(part.form, entry.written) for part in documents if part.name == edit.target for entry in part.entries if entry.key == edit.key]
+    return not read or any(edit.to == written or (form == "shell" and _words(edit.to) == _words(written)) for form, written in read)
+
+
+def _words(text: str) -> list[str] | None:
+    """The words of a text as a shell passes them on; None where a quote is not closed."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return None
 
 
 def _overlap(splices: Sequence[Splice]) -> bool:
@@ -112,10 +130,8 @@ def _has_value(leaf: Leaf, wanted: str) -> bool:
         return wanted in ("", "true")
     if leaf.written == wanted:
         return True
-    try:
-        return leaf.text is not None and leaf.text == "".join(shlex.split(wanted))
-    except ValueError:
-        return False
+    words = _words(wanted)
+    return leaf.text is not None and words is not None and leaf.text == "".join(words)
 
 
 def _side_effects(before: FileKeys, after: FileKeys, edits: Sequence[Edit], splices: Sequence[Splice]) -> Iterator[Place]:
