@@ -91,6 +91,10 @@ def open_document(source: ConfigSource) -> OpenDocument:
     return document
 
 
+#: How the names of scripts of a shell end.
+SCRIPTS = (".sh", ".bash", ".zsh", ".ksh", ".sbatch", ".slurm", ".pbs")
+
+
 def decode(data: bytes) -> tuple[str, str, str]:
     """The text, its encoding, and an error code (empty: none)."""
     if len(data) > MAX_BYTES:
@@ -117,7 +121,7 @@ def _read_text(source: ConfigSource, text: str) -> OpenDocument:
     kind = resolve_forced_kind(source.forced_kind)
     blank = Input(source.name, "unknown", 0, 0, "")
     forced = FORMS.get(kind or "")
-    form, read = (forced, None) if forced else detect_form(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
+    form, read = (forced, None) if forced else _form_of(source, text)
     if form in ("python", "shell") and len(text) > MAX_SCRIPT:
         raise Unreadable("too_large", phrase("adapters.too_many_bytes", size=f"{len(source.data):,}", most=f"{MAX_SCRIPT:,}"))
     if form == "python":
@@ -145,6 +149,16 @@ def _read_text(source: ConfigSource, text: str) -> OpenDocument:
         message = phrase("adapters.in_file", file=same(source.name), what=unknown_kind_text(leaves))
         notices.append(Notice("error", "config.unknown_kind", message, Witness(source.name)))
     return OpenDocument(source, blank, form, name or "unknown", text, leaves, model=model, found_by=leaf, notices=tuple(notices))
+
+
+def _form_of(source: ConfigSource, text: str) -> tuple[Form, yaml_file.Reader | None]:
+    """The form that the text shows, and its reader as YAML; what is named as a script of a shell and has no form of its own is one."""
+    try:
+        return detect_form(text, lambda leaves: kind_of_keys(leaves)[0] is not None)
+    except Unreadable:
+        if not source.name.lower().endswith(SCRIPTS):
+            raise
+        return "shell", None
 
 
 def _read_script(source: ConfigSource, blank: Input, kind: str | None, text: str) -> OpenDocument:
