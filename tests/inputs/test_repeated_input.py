@@ -1,6 +1,7 @@
 """One sign or word many times over, wherever a log, a page or a configuration can hold it: the time grows with the length, not its square.
 
-What failed so: an allocator's options without a colon (35 s for 44 kB), a scheduler's line of hyphens (325 s for 30 kB).
+What failed so: an allocator's options without a colon (35 s for 44 kB), a scheduler's line of hyphens (325 s for 30 kB), blanks before the options
+that an edit joins (63 s for 65 kB).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ CONFIGS: dict[str, Callable[[str], str]] = {
     "value.yaml": lambda text: "model_name_or_path: '{}'\ncutoff_len: 2048\n".format(text.replace("'", "")),
     "allocator.sh": lambda text: "export PYTORCH_CUDA_ALLOC_CONF='{}'\n{}\n".format(text.replace("'", ""), _RUN),
     "argument.sh": lambda text: f"{_RUN} --model_name_or_path {text} --x 1\n",
+    "before.sh": lambda text: f"torchrun {text} --nproc_per_node 2 train.py --batch_size 4\n",
     "variable.sh": lambda text: f"X={text}\n{_RUN} --model_name_or_path $X\n",
     "line.sh": lambda text: f"{text}\n{_RUN}\n",
     "job.sbatch": lambda text: f"#!/bin/bash\n#SBATCH --gres=gpu:2 {text}\nsrun {_RUN}\n",

@@ -100,8 +100,8 @@ _BRANCH = lazy_compile(r"(?m)(?:^|;|\b(?:then|else|do)\b)[ \t]*(if|fi|case|esac)
 
 #: A condition before an assignment on its line: `[ -n "$TP" ] && ARGS+=(...)`.
 _CONDITION = lazy_compile(r"(?:&&|\|\|)[ \t]*\w+\+?=\S*[^;]*$")
-#: How far before an option its condition is looked for.
-_NEAR = 4000
+#: How far before an option its condition, and the dashes of its list, are looked for.
+_NEAR, _DEEP = 4000, 200
 
 
 def _branches(text: str) -> list[tuple[int, int]]:
@@ -126,7 +126,7 @@ def _list_item_at(text: str, start: int, end: int) -> tuple[int, int, str] | Non
     quote = next((text[at : at + 1] for at in (start - 1, start) if at >= 0 and text[at : at + 1] in ("'", '"')), "")
     begin = start - 1 if quote and text[start - 1 : start] == quote else start
     stop = end + 1 if quote and text[end : end + 1] == quote else end
-    marker = re.compile(r"[ \t]*(?:- +)+$").search(text, line_start(text, begin), begin)
+    marker = re.compile(r"[ \t]*(?:- +)+$").search(text, max(line_start(text, begin), begin - _DEEP), begin)
     if marker and not re.match(r"[ \t]+\S", text[stop : line_end(text, stop)].partition(" #")[0].rstrip()):
         return begin, stop, marker[0]
     before, after = text[:begin].rstrip()[-1:], text[stop:].lstrip()[:1]
