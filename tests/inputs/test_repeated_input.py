@@ -1,7 +1,7 @@
 """One sign or word many times over, wherever a log, a page or a configuration can hold it: the time grows with the length, not its square.
 
-What failed so: an allocator's options without a colon (35 s for 44 kB), a scheduler's line of hyphens (325 s for 30 kB), blanks before the options
-that an edit joins (63 s for 65 kB).
+What failed so: an allocator's options without a colon (35 s for 44 kB), a scheduler's line of hyphens (325 s for 30 kB), blanks before the
+options that an edit joins (63 s for 65 kB).
 """
 
 from __future__ import annotations
