@@ -78,9 +78,16 @@ def nodes_of(tree: ast.Module) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
+#: The parts of the name of a module that is imported.
+MOST_PARTS = 500
+
+
 @lru_cache(maxsize=1)
 def parsed(text: str) -> ast.Module:
-    """A text's tree, which nobody changes: several readers ask for that of one text. Raises what `ast.parse` raises."""
+    """A text's tree, which nobody changes: several readers ask for that of one text. Raises what `ast.parse` raises. Of a module's name
+    Python's parser keeps every beginning, so that one of 30,000 parts would take a GiB."""
+    if any(line.count(".") > MOST_PARTS and line.lstrip().startswith(("from ", "import ")) for line in text.split("\n")):
+        raise SyntaxError(f"a module's name has more than {MOST_PARTS} parts")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
