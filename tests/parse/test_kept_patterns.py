@@ -18,9 +18,13 @@ def _expand(text: str) -> str:
 
 
 @pytest.fixture
-def patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptPatterns:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return KeptPatterns("test.patterns", lambda: TEXTS[:3], _expand, re.IGNORECASE, "costs")
+def patterns(tmp_path: Path) -> KeptPatterns:
+    """Under a name of its own: the folder of the cache is the same for all tests of a process."""
+    return _patterns(tmp_path)
+
+
+def _patterns(place: Path) -> KeptPatterns:
+    return KeptPatterns(f"test.{place.name}", lambda: TEXTS[:3], _expand, re.IGNORECASE, "costs")
 
 
 @pytest.mark.parametrize("text", TEXTS[:3])
@@ -37,14 +41,17 @@ def test_a_pattern_that_is_not_kept_is_compiled(patterns: KeptPatterns) -> None:
     assert patterns.get("{WORD}side").search("an OUTside") is not None
 
 
-@pytest.mark.parametrize("name", ["_compiled", "_made"])
-def test_without_the_private_calls_patterns_are_compiled(patterns: KeptPatterns, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    def gone(*_: object) -> None:
-        raise AttributeError
+def _gone(*_: object) -> None:
+    raise AttributeError
 
-    patterns.get(TEXTS[0])  # kept before
-    monkeypatch.setattr(kept_patterns, name, (lambda *_: None) if name == "_compiled" else gone)
-    again = KeptPatterns("test.patterns", lambda: TEXTS[:3], _expand, re.IGNORECASE, "costs")
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_without_the_private_calls_patterns_are_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool) -> None:
+    """Neither made nor, where an earlier run kept them, loaded."""
+    if is_kept:
+        _patterns(tmp_path).get(TEXTS[0])
+    monkeypatch.setattr(kept_patterns, "_made", _gone)
+    again = _patterns(tmp_path)
     match = again.get(TEXTS[0]).search("out of room")
-    assert match is not None
-    assert match["what"] == "room"
+    assert match is not None and match["what"] == "room"
+    assert bool(again._places) is is_kept

@@ -1,5 +1,5 @@
 """A request that a message prints to the byte and that is a square: a number for each of n rows with each other, as attention and distances
-make them. Of sizes of a gigabyte that mean nothing one in some ten thousand is one, so that the figure alone names the tensor."""
+make them. Of sizes that mean nothing one in some forty thousand is one, so that the figure alone names the tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions kept compiled: compiling those of prose takes three times as long as all else that is done with a page.
+"""Regular expressions kept compiled: compiling those of prose takes twice as long as all else that is done with a page.
 
 What is kept is the code that `re` makes of a pattern, for the Python that made it, in the user's own cache; `_sre` checks it when it is
 loaded. Both calls are private to Python: where one of them is gone or answers otherwise, patterns are compiled as ever.

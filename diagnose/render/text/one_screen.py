@@ -36,18 +36,7 @@ LITTLE = 18
 #: Pieces left out of a full screen, the least useful first.
 _DETAILS = (
     *("first gap", "last gap"),
-    *(
-        "third rejected",
-        "little gains",
-        "how",
-        "second place",
-        "climb",
-        "excerpts",
-        "second note",
-        "second rejected",
-        "why ask",
-        "sums of the snapshot",
-    ),
+    *("third rejected", "how", "second place", "climb", "excerpts", "second note", "second rejected", "why ask", "sums of the snapshot"),
     *("note", "reasons of others"),
 )
 _ASIDES = ("rejected", "second edits", "shares", "rest of notes")
