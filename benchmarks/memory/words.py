@@ -16,6 +16,7 @@ FRAMEWORKS = {
     "huggingface": "transformers",
     "deepspeed_chat": "deepspeed",
     "finetrainers": "diffusers",
+    "plain loop": "pytorch",
 }
 #: Frameworks whose runs on an engine of another kind the program calls otherwise: framework and engine of the row -> the program's word.
 ON_ENGINE = {("ms-swift", "megatron"): "swift_megatron"}
@@ -273,6 +274,12 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/PrimeIntellect-ai/prime-rl/issues/1685": {
         None: {"train.loss_kernel": "chunked", "train.loss_chunk_rows": 64000 * 2048 // 151936}
     },
+    # the lines of 2025-08-07 (ca796fb56); requirements.txt of that day: accelerate==1.9.0, transformers==4.55.0
+    "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/examples/gpt-oss/README.md": {
+        None: {"version.accelerate": "1.9.0", "version.transformers": "4.55.0"}
+    },
+    # src/models/*.py forward: a CrossEntropyLoss of `output.logits`
+    "https://github.com/ljm565/universal-llm-trainer/": {None: {"train.logits_dtype": "model"}},
     # requirements.txt of April 2026: transformers==4.51.3
     "https://github.com/hpcaitech/ColossalAI/blob/main/README.md, Colossal-AI Benchmark": {None: {"version.transformers": "4.51.3"}},
     # requirements.txt of June 2023: torch>=2.1.0dev

@@ -1707,6 +1707,7 @@ class Ledger(Row):
     engines: EnginePlans
     in_one: InOne
     experts_in_one: list[str]
+    indexed_experts: OneTensor
     earlier_torch: EarlierTorch
     clamped_scores: dict[str, str]
     suppositions: list[Supposition]

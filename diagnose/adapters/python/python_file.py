@@ -15,6 +15,7 @@ from diagnose.adapters.python.script_calls import (
     deferred_call,
     generation_call,
     late_zero_grad,
+    loss_of_logits,
     loads_model,
     nodes_of,
     parse_script,
@@ -204,6 +205,8 @@ class Reader(LeafCollector):
             self._add_call(frozen, "requires_grad")
         if any(callee_name(call.func) == "zero_grad" for call in calls) and (late := late_zero_grad(nodes_of(tree))) is not None:
             self._add_call(late, "zero_grad")
+        if (loss := loss_of_logits(nodes_of(tree))) is not None:
+            self._add_call(loss, "cross_entropy")
 
     def _read_trainer_model(self, call: ast.Call) -> None:
         """A trainer given a model's name loads it itself."""

@@ -141,7 +141,7 @@ def parse_script(text: str) -> ast.Module:
 
 def callee_name(func: ast.expr) -> str:
     """The last name of the callee: `trl.SFTConfig` is SFTConfig."""
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return _last_name(func)
 
 
 def late_zero_grad(nodes: Sequence[ast.AST]) -> ast.Call | None:
@@ -157,6 +157,37 @@ def late_zero_grad(nodes: Sequence[ast.AST]) -> ast.Call | None:
                 if set(calls) <= {"scale"}:
                     return freed
     return None
+
+
+#: Conversions of logits to another precision.
+_CONVERSIONS = ("float", "double", "to", "type")
+
+
+def loss_of_logits(nodes: Sequence[ast.AST]) -> ast.Call | None:
+    """A cross entropy of logits as the model gave them: one that the script takes itself, where it converts no logits."""
+    made = {
+        _last_name(target)
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and callee_name(node.value.func) == "CrossEntropyLoss"
+        for target in node.targets
+    } - {""}
+    found = None
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        if callee_name(node.func) in _CONVERSIONS and isinstance(node.func, ast.Attribute) and _speaks_of_logits(node.func.value):
+            return None
+        if callee_name(node.func) in {"cross_entropy", *made} and node.args and _speaks_of_logits(node.args[0]):
+            found = found or node
+    return found
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _speaks_of_logits(node: ast.expr) -> bool:
+    return any("logits" in _last_name(part) for part in ast.walk(node) if isinstance(part, (ast.Attribute, ast.Name)))
 
 
 def _called(statement: ast.AST) -> ast.Call | None:

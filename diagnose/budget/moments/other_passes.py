@@ -10,7 +10,7 @@ from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles
-from diagnose.budget.terms import activations, comm_buffers, extra_models, kv_cache, logits, training_states
+from diagnose.budget.terms import activations, comm_buffers, extra_models, kv_cache, logits, training_states, weight_terms
 from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
 from diagnose.facts import FactBook
 
@@ -38,6 +38,7 @@ def loading(job: Setup) -> list[Term]:
     if job.book.switch("script.cuda_before_shard") and not job.sharding.whole_weights and job.knows("P"):
         return [job.term("weights_before_shard", "weights", "2*P", source="model.to(cuda) before the engine exists")]
     resident = [*training_states.weights(job), *training_states.adapters(job), *extra_models.reference(job), *extra_models.teacher(job)]
+    resident += weight_terms.unpacked_experts(job)
     if job.sharding.scheme in ("fsdp", "fsdp_grad") and job.knows("P_layer", "V", "h"):
         width = training_states.letter(job.precision.weight, "w")
         resident.append(
