@@ -104,6 +104,10 @@ def read(row: Row) -> Reading:
             values.setdefault(name, value)
     values |= _software(row, facts) | _spread(facts) | _engine_file(facts) | _micro_batch(facts, settings)
     values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
+    if isinstance(facts.get("distributed_optimizer"), bool) and facts.get("engine") == "megatron":
+        values.setdefault("zero.stage", int(facts["distributed_optimizer"]))
+    if shape is not None and shape.vision is None and settings.get("data.images_per_sample"):
+        raise Refused("its vision tower is not given")
     if facts.get("extra_models") and "teacher.model" not in values:
         raise Refused("its teacher is not named")
     if row.get("lengths") == "exact":  # the peak is that of rows of one length

@@ -17,6 +17,12 @@ FRAMEWORKS = {
     "deepspeed_chat": "deepspeed",
     "finetrainers": "diffusers",
     "plain loop": "pytorch",
+    "plain loop on accelerate + deepspeed": "accelerate",
+    "kohya sd-scripts": "kohya",
+    "cogvideo finetune": "diffusers",
+    "mamba-ssm": "pytorch",
+    "vertex model garden": "transformers",
+    "easycontext": "accelerate",
 }
 #: Frameworks whose runs on an engine of another kind the program calls otherwise: framework and engine of the row -> the program's word.
 ON_ENGINE = {("ms-swift", "megatron"): "swift_megatron"}
@@ -37,8 +43,9 @@ WORDS: dict[str, dict[Any, Any]] = {
         "embedding": "none",
         "generative_reranker": "vocabulary",
         "image_classification": "classes",
+        "classification": "classes",
     },
-    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw", "adamw_fp8": "adamw_8bit"},
+    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw", "adamw_fp8": "adamw_8bit", "adamw_bf16": "adamw_kahan", "optimi_lion": "lion_kahan"},
     "model.attention": {"flash": "flash_attention_2"},
     "model.quantization": {"gptq4": "gptq", "awq4": "awq", "hqq4": "nf4", "int4": "nf4"},  # half a byte and a scale per group of 64, as nf4
     "fsdp.sharding": {"grad_op": "shard_grad_op", "hybrid": "hybrid_shard"},
@@ -130,7 +137,7 @@ FACTS: dict[str, Rule] = {
     "fsdp_version": Rule("fsdp.version"),
     "shard_degree": Rule("fsdp.shard_degree"),
     "sequence_parallel": Rule("parallel.sequence", (False,), minor=True),
-    "distributed_optimizer": Rule("megatron.distributed_optimizer", (False,)),
+    "distributed_optimizer": Rule("", (False, True)),  # rows.read: ZeRO-1
     "async_tensor_parallel": MINOR,
     "pipeline_schedule": Rule("parallel.schedule"),
     "local_batch": MINOR,  # rows.whole_batch
@@ -159,7 +166,7 @@ FACTS: dict[str, Rule] = {
     "lora_kernels": Rule("lora.kernels", minor=True),
     "extra_models": Rule("", (["teacher"],)),  # a teacher is refused where its source does not name it (rows.read)
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
-    "task": Rule("model.head"),
+    "task": Rule("model.head", ("diffusion",)),
     "generates_for_eval": Rule("eval.generates"),
     "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
     "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
@@ -273,6 +280,10 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     # after 1fa70e83d (2026-01-09): trainer/rl/config.py auto_setup_fused_lm_head_chunk_size, 2048 of the vocabulary for all tokens at once
     "https://github.com/PrimeIntellect-ai/prime-rl/issues/1685": {
         None: {"train.loss_kernel": "chunked", "train.loss_chunk_rows": 64000 * 2048 // 151936}
+    },
+    # plugins/accelerated-peft framework_plugin_autogptq.py under FSDP: tensors of integers become parameters of a float type
+    "https://github.com/foundation-model-stack/fms-acceleration/blob/main/scripts/benchmarks/refs/a100_80gb.csv, accelerated-peft-autogptq": {
+        None: {"model.shards_packed": True}
     },
     # the lines of 2025-08-07 (ca796fb56); requirements.txt of that day: accelerate==1.9.0, transformers==4.55.0
     "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/examples/gpt-oss/README.md": {

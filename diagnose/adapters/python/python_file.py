@@ -14,6 +14,7 @@ from diagnose.adapters.python.script_calls import (
     callee_name,
     deferred_call,
     generation_call,
+    function_of_loss,
     late_zero_grad,
     loss_of_logits,
     loads_model,
@@ -207,6 +208,9 @@ class Reader(LeafCollector):
             self._add_call(late, "zero_grad")
         if (loss := loss_of_logits(nodes_of(tree))) is not None:
             self._add_call(loss, "cross_entropy")
+            if (function := function_of_loss(nodes_of(tree), loss)) is not None:
+                place = self._place(self._offset(function.lineno, function.col_offset))
+                self._add_leaf(Leaf("loss_of_logits", "true", function.name, 0, 0, *place, "scalar"))
 
     def _read_trainer_model(self, call: ast.Call) -> None:
         """A trainer given a model's name loads it itself."""

@@ -182,6 +182,26 @@ def loss_of_logits(nodes: Sequence[ast.AST]) -> ast.Call | None:
     return found
 
 
+def function_of_loss(nodes: Sequence[ast.AST], loss: ast.Call) -> ast.FunctionDef | None:
+    """The function around the loss, where it makes the logits, ends before backward and hands out the loss alone: nothing holds them
+    any more."""
+    around = [node for node in nodes if isinstance(node, ast.FunctionDef) and any(part is loss for part in ast.walk(node))]
+    if not around:
+        return None
+    function = min(around, key=lambda node: (node.end_lineno or 0) - node.lineno)
+    inner = list(ast.walk(function))
+    handed = [node.value for node in inner if isinstance(node, ast.Return) and node.value is not None]
+    made = any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and "logits" in node.id for node in inner)
+    back = any(isinstance(node, ast.Call) and callee_name(node.func) == "backward" for node in inner)
+    returned = any(_last_name(part).endswith("logits") for value in handed for part in _parts(value))
+    return function if made and handed and not back and not returned else None
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """What a function hands out, one by one."""
+    return list(value.elts) if isinstance(value, ast.Tuple) else [value]
+
+
 def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 

@@ -154,7 +154,7 @@ def whole_gradients(job: Setup) -> list[Term]:
         source = "torch/distributed/pipelining/stage.py backward_maybe_with_nosync; _fsdp_param.py accumulate_unsharded_grad_if_needed"
         held = "Pt" if job.trainable.lora else "P"
         return [job.term("gradients_whole", "gradients", f"{_reduction_width(job)[1]}*{held}", source=source)]
-    waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
+    waits = training_states.accumulates_gradients(job)
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []
     with_frozen = job.traits.unsynced_with_frozen and not is_quantised(job.book)  # 4 bits lie in no flat parameter that has gradients

@@ -55,12 +55,12 @@ def is_packed(book: FactBook) -> bool:
 
 
 def shardable(book: FactBook) -> bool:
-    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take, and none
-    that comes packed into integers, whatever a setting makes of others as they load."""
+    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take, and one
+    that comes packed into integers, whatever a setting makes of others as they load, only where these are turned into floats."""
     if not is_quantised(book):
         return True
     if is_packed(book):
-        return False
+        return book.switch("model.shards_packed") is True
     if storage := book.word("model.quant_storage"):
         return storage != "uint8"
     release = book.version("version.bitsandbytes")
