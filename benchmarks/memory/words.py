@@ -45,7 +45,13 @@ WORDS: dict[str, dict[Any, Any]] = {
         "image_classification": "classes",
         "classification": "classes",
     },
-    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw", "adamw_fp8": "adamw_8bit", "adamw_bf16": "adamw_kahan", "optimi_lion": "lion_kahan"},
+    "train.optimizer": {
+        "adam": "adamw",
+        "paged_adamw_32bit": "paged_adamw",
+        "adamw_fp8": "adamw_8bit",
+        "adamw_bf16": "adamw_kahan",
+        "optimi_lion": "lion_kahan",
+    },
     "model.attention": {"flash": "flash_attention_2"},
     "model.quantization": {"gptq4": "gptq", "awq4": "awq", "hqq4": "nf4", "int4": "nf4"},  # half a byte and a scale per group of 64, as nf4
     "fsdp.sharding": {"grad_op": "shard_grad_op", "hybrid": "hybrid_shard"},
@@ -164,9 +170,9 @@ FACTS: dict[str, Rule] = {
     "trainable_params": Rule("model.trainable_params"),
     "total_params": Rule("model.total_params"),
     "lora_kernels": Rule("lora.kernels", minor=True),
-    "extra_models": Rule("", (["teacher"],)),  # a teacher is refused where its source does not name it (rows.read)
+    "extra_models": Rule("", (["teacher"], ["critic", "reward", "reference"])),  # rows.read
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
-    "task": Rule("model.head", ("diffusion",)),
+    "task": Rule("model.head", ("diffusion", "speech_recognition")),
     "generates_for_eval": Rule("eval.generates"),
     "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
     "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
@@ -177,6 +183,9 @@ FACTS: dict[str, Rule] = {
     "visual_tokens": Rule("data.visual_tokens"),
     "micro_batch_configured": MINOR,
 }
+
+#: Models beside the policy in its processes, as large as it is where the row says no more, and the setting that says so.
+ROLES = {"critic": "critic.model", "reward": "reward.model", "reference": "train.ref_model"}
 
 #: Facts that say what was measured, not how the job was set.
 OF_THE_FIGURE = (
@@ -323,6 +332,7 @@ BY_DEFAULT: dict[str, dict[str, Any]] = {
     "litgpt": {"lora.dropout": 0.05},
     "kohya": {"train.cached_prompts": False},
     "musubi": {"train.cached_prompts": True},
+    "verl": {"rollout.gpu_memory_utilization": 0.5, "rollout.num_generations": 1},  # trainer/config/ppo_trainer.yaml
     "swift": {"lora.dropout": 0.05},
     # megatron/argument/megatron_args.py of 3.8: use_distributed_optimizer, main_grads_dtype, expert_tensor_parallel_size, attention_backend
     "swift_megatron": {

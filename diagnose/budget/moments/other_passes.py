@@ -166,8 +166,9 @@ def job_that_failed(job: Setup) -> Setup:
 
 def scoring_pass(job: Setup, live: list[Term]) -> list[Moment]:
     """Log-probabilities of finished rollouts: a forward pass without backward, with those states away that leave the card between phases. A
-    run that failed in training had got through it."""
-    scoring_job = job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None
+    run that failed in training had got through it; one that has not begun has it before it."""
+    begun = job.book.word("log.phase") is not None
+    scoring_job = job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) or not begun else None
     if scoring_job is None or job.role.headless or not job.knows("P", "V", "h"):
         return []
     staying = [term for term in live if term.group == "weights" or term.group not in training_states.away(job)]

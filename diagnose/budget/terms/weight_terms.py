@@ -143,7 +143,13 @@ def unpacked_experts(job: Setup) -> list[Term]:
     """The experts of one layer on their way from MXFP4 to 16 bits, always on the card: per weight half a byte packed, an eighth of scales, 2
     unpacked, 8 of indices and 1 of what they look up; beside weights that stay there the last one's own 2 less."""
     path = job.book.word("model.path") or ""
-    if job.model is None or job.model.published != "mxfp4" or is_quantised(job.book) or UNPACKED.search(path) or not job.knows("h", "f_e", "E"):
+    if (
+        job.model is None
+        or job.model.published != "mxfp4"
+        or is_quantised(job.book)
+        or UNPACKED.search(path)
+        or not job.knows("h", "f_e", "E")
+    ):
         return []
     each = "19.25" if job.sharding.whole_weights else "23.25"
     source = "transformers integrations/mxfp4.py convert_moe_packed_tensors: gate and up of all experts at a time"
