@@ -19,6 +19,7 @@ FRAMEWORKS = {
     "plain loop": "pytorch",
     "plain loop on accelerate + deepspeed": "accelerate",
     "kohya sd-scripts": "kohya",
+    "fms-acceleration / trl sfttrainer": "trl",
     "cogvideo finetune": "diffusers",
     "mamba-ssm": "pytorch",
     "vertex model garden": "transformers",
@@ -220,7 +221,7 @@ FIRST_UPDATE = {
 
 #: The sources whose figures are of the last stage of a pipeline, likewise: what the first alone holds is no part of them.
 LAST_STAGE = dict.fromkeys(
-    ("mcore", "mcore_held", "mcore_more"),
+    ("mcore", "mcore_held", "mcore_more", "megatron_functional_2"),
     "NVIDIA/Megatron-LM megatron/training/global_vars.py _set_tensorboard_writer: the last rank alone writes mem-max-allocated-bytes",
 )
 
@@ -239,6 +240,7 @@ SETTLED = {
     ("colossalai", ""): {"transformers": "4.39.3"},
     ("litgpt", ""): {"bitsandbytes": "0.42.0", "torch": "2.4.1"},
 }
+FMS = "https://github.com/foundation-model-stack/fms-acceleration/"
 #: What a source says of all its figures, or shows in files beside them, where its rows have no word for it: how the row's `source` begins,
 #: and the settings, those of a ZeRO stage apart.
 OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
@@ -291,8 +293,10 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
         None: {"train.loss_kernel": "chunked", "train.loss_chunk_rows": 64000 * 2048 // 151936}
     },
     # plugins/accelerated-peft framework_plugin_autogptq.py under FSDP: tensors of integers become parameters of a float type
-    "https://github.com/foundation-model-stack/fms-acceleration/blob/main/scripts/benchmarks/refs/a100_80gb.csv, accelerated-peft-autogptq": {
-        None: {"model.shards_packed": True}
+    f"{FMS}blob/main/scripts/benchmarks/refs/a100_80gb.csv, accelerated-peft-autogptq": {None: {"model.shards_packed": True}},
+    # framework_plugin_bnb.py _prepare_model_for_kbit_training: nothing is turned into fp32
+    f"{FMS}blob/876e2ed/scripts/benchmarks/refs/a100_80gb_liger.csv, accelerated-peft-bnb": {
+        None: {"model.prepared": False, "model.quant_storage": "bf16", "train.checkpoint_reentrant": True}
     },
     # the lines of 2025-08-07 (ca796fb56); requirements.txt of that day: accelerate==1.9.0, transformers==4.55.0
     "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/examples/gpt-oss/README.md": {

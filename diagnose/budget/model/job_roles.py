@@ -131,7 +131,7 @@ def _has_critic(book: FactBook) -> bool:
     if book.word("train.stage") != "ppo" or book.count("critic.gpus") == 0:
         return False
     if critic is None:
-        return book.shape("critic.shape") is not None
+        return book.word("critic.model") is not None
     return during(critic.releases, book) is not False
 
 

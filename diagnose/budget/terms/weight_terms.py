@@ -76,6 +76,9 @@ def _entry(job: Setup) -> dict[str, object]:
 def is_prepared(job: Setup) -> bool:
     """Whether the weights of a quantised base that are not quantised were upcast to fp32 for training (PEFT
     prepare_model_for_kbit_training)."""
+    told = job.book.switch("model.prepared")
+    if told is not None:
+        return told and is_quantised(job.book) and _entry(job).get("upcast") is not False
     sharded = not job.sharding.whole_weights and shardable(job.book)
     keeps_16_bit = (
         job.traits.keeps_16_bit_beside_quantized or is_left_alone(job) or (sharded and _during(job.traits.unprepared_sharded, job))
@@ -140,8 +143,8 @@ def unquantised_experts(job: Setup) -> Truth:
 
 
 def unpacked_experts(job: Setup) -> list[Term]:
-    """The experts of one layer on their way from MXFP4 to 16 bits, always on the card: per weight half a byte packed, an eighth of scales, 2
-    unpacked, 8 of indices and 1 of what they look up; beside weights that stay there the last one's own 2 less."""
+    """The experts of one layer on their way from MXFP4 to 16 bits, always on the card: per weight half a byte packed, an eighth of
+    scales, 2 unpacked, 8 of indices and 1 of what they look up; beside weights that stay there the last one's own 2 less."""
     path = job.book.word("model.path") or ""
     if (
         job.model is None
