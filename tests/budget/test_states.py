@@ -364,8 +364,8 @@ def test_a_base_that_nobody_prepares_keeps_16_bits() -> None:
 
 
 def test_experts_of_gpt_oss_are_unpacked_as_they_are_loaded() -> None:
-    """Blocks, scales, indices and 16-bit weights of gate and up of 32 experts, 2880 by 2880. Copies in 16 bits need none of that; a gradient
-    is as large as the tensor until transformers 5 makes one product of all."""
+    """Blocks, scales, indices and 16-bit weights of gate and up of 32 experts, 2880 by 2880. Copies in 16 bits need none of that; a
+    gradient is as large as the tensor until transformers 5 makes one product of all."""
     experts = 32 * 2880 * 2880
     known = job(model="openai/gpt-oss-20b", version__transformers="4.55.0")
     assert size(known, "unpacked_experts", "load") == round(19.25 * experts)
