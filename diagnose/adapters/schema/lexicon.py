@@ -193,6 +193,12 @@ def _learning() -> frozenset[str]:
     return _names("learns") | {name for name, rows in _rows().items() if any(row.key.knob in knobs for row in rows)}
 
 
+@cache
+def _paired() -> frozenset[str]:
+    """Names of which two stand in one block where they mean a knob."""
+    return frozenset(name for name, rows in _rows().items() if any(row.raw.get("paired") for row in rows))
+
+
 def shows_training(text: str) -> bool:
     """Whether this is a library that nothing but a model's program imports, by its top-level name."""
     return text in _lexicon()["libraries"]
@@ -267,7 +273,7 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0, divided: Collection[str] = (
         if leaf.shape != "null" or leaf.written == "False"  # a switch that nobody has turned on
         for spelling in name.spellings
     )
-    present.update((f"{leaf.key.rpartition('.')[0]}.{spelling}", "") for leaf, name in named for spelling in name.spellings)
+    present.update((f"{leaf.key.rpartition('.')[0]}.{spelling}", "") for leaf, name in named for spelling in _paired() & {*name.spellings})
     generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_learning())
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
     names = present.keys() | {spelling for leaf in leaves if id(leaf) in other for spelling in _spelled(leaf.key).spellings}
