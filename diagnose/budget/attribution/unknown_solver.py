@@ -48,8 +48,8 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
                 solutions.append(Candidate(tensor, shown_symbols, settled, size, True, span, free=True))
     squares = [solution for solution in solutions if "s*s" in solution.symbols]
     return (
-        [max(squares, key=lambda solution: _roundness(solution.values["s"]))] if squares else solutions[:1]
-    )  # only one width has a round root
+        [max(squares, key=lambda solution: _roundness(solution.values["s"]) / int(solution.values["s"]))] if squares else solutions[:1]  # type: ignore[arg-type]
+    )  # only one width has a round root; half the width has one of twice the length, which is as round
 
 
 def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
