@@ -148,10 +148,10 @@ def diagnose(
     book.learn(regime.drawing_model(book, sources))
     if event is not None and event.requested is not None:
         from diagnose.adapters.python import script_tensors  # a check needs none: not loaded at start
-        from diagnose.parse.facts import figures
+        from diagnose.parse.facts import text_figures
 
         book.learn(regime.mentioned_models(book, sources))
-        sides = dict(reversed(figures.told([str(fact.value) for fact in book.all("report.figures")]).sides))
+        sides = dict(reversed(text_figures.told(book).sides))
         failed = [frame.statement for frame in reversed(event.frames[-3:])] or [event.source_line]
         book.learn(script_tensors.facts(sources, event.requested, failed, sides))
     book.learn(regime.facts(book, event, sources))

@@ -28,8 +28,8 @@ USUAL_BITS = 16
 
 
 class Tokens(NamedTuple):
-    """What such a network, a transformer, makes of a picture or clip: the width of a token, pixels of its side and frames of it, tokens of the
-    prompt among them, and what it draws where nobody says (frames, height, width)."""
+    """What such a network, a transformer, makes of a picture or clip: the width of a token, pixels of its side and frames of it, tokens
+    of the prompt among them, and what it draws where nobody says (frames, height, width)."""
 
     width: int
     cell: int
@@ -46,8 +46,8 @@ class Tokens(NamedTuple):
 
 class Denoiser(NamedTuple):
     """A network that draws, by its key in the table: the name people know, parameters of one copy, how many copies take turns, and
-    parameters of the text encoders (with their names, largest first) and of the VAE beside it, whether it makes clips, the heads of its first
-    attention (0: unknown), how many rows guidance puts side by side, and its tokens where it is a transformer."""
+    parameters of the text encoders (with their names, largest first) and of the VAE beside it, whether it makes clips, the heads of its
+    first attention (0: unknown), how many rows guidance puts side by side, and its tokens where it is a transformer."""
 
     key: str
     called: str
@@ -85,7 +85,18 @@ def network(key: str) -> Denoiser:
     encoders = [(parts[name]["called"], _params(parts[name])) for name in row["parts"] if "called" in parts[name]]
     vae = sum(_params(parts[name]) for name in row["parts"] if "called" not in parts[name])
     largest_first = tuple(sorted(encoders, key=lambda pair: -pair[1]))
-    return Denoiser(key, row["called"], row["params"], row.get("copies", 1), largest_first, vae, row.get("clips", False), row.get("heads", 0), row.get("passes", 1), _tokens(row.get("tokens")))
+    return Denoiser(
+        key,
+        row["called"],
+        row["params"],
+        row.get("copies", 1),
+        largest_first,
+        vae,
+        row.get("clips", False),
+        row.get("heads", 0),
+        row.get("passes", 1),
+        _tokens(row.get("tokens")),
+    )
 
 
 def _tokens(row: dict[str, Any] | None) -> Tokens | None:

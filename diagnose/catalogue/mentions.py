@@ -81,7 +81,8 @@ def usual_picture(network: str | None) -> int | None:
 
 #: Parts of a model by their classes, and modules of transformers, with the family in front or behind.
 _PART = re.compile(
-    r"(?<![A-Za-z])([A-Z][A-Za-z0-9]{1,20}?)(?:DecoderLayer|EncoderLayer|Block|Layer|ForCausalLM|LMHeadModel|PreTrainedModel|Attention|MLP)(?![a-z])"
+    r"(?<![A-Za-z])([A-Z][A-Za-z0-9]{1,20}?)"
+    r"(?:DecoderLayer|EncoderLayer|Block|Layer|ForCausalLM|LMHeadModel|PreTrainedModel|Attention|MLP)(?![a-z])"
     r"|(?:transformers[/\\]models[/\\]|modeling_)([a-z0-9_]{2,24}?)(?:[/\\]|\.py)|(?<=envs[/\\])([A-Za-z]{4,20})"
 )
 
@@ -96,7 +97,8 @@ def networks(text: str) -> list[str]:
 
 def layers_of(word: str) -> Mapping[str, list[list[int]]]:
     """What a network of the table has; empty for a family of models."""
-    return rule_files.table("mentions")["networks"].get(word, {})
+    layers: Mapping[str, list[list[int]]] = rule_files.table("mentions")["networks"].get(word, {})
+    return layers
 
 
 @cache

@@ -74,7 +74,9 @@ def tensors(text: str, sides: Mapping[str, int] | None = None) -> list[PrintedTe
     return list(dict.fromkeys([*reader.found, *reader.of_constants()]))
 
 
-def facts(sources: Sequence[ConfigSource], requested: Size, failed: Sequence[str] = (), sides: Mapping[str, int] | None = None) -> Iterator[Fact]:
+def facts(
+    sources: Sequence[ConfigSource], requested: Size, failed: Sequence[str] = (), sides: Mapping[str, int] | None = None
+) -> Iterator[Fact]:
     """The tensors of the scripts that may be what was requested, as the facts `code.tensor`: of the statements that `failed`, with the
     numbers that the texts of the job give names (`sides`), then of the scripts."""
     for statement in failed:
@@ -202,17 +204,8 @@ class _Reader:
         operands = [each for each in (owner, *arguments) if isinstance(each, Array)]
         if isinstance(layer := self.values.get(ast.unparse(node.func)), Layer) and operands:
             return self.convolution(layer, operands[0])
-        if convolution := re.fullmatch(r"Conv([123])d", name):
-            layer = convolution_of(int(convolution[1]), words, arguments)
-            if layer is not None:
-                self.add("convolution weight", (layer.outputs, layer.inputs, *layer.kernel), 4)
-            return layer
-        if name in ("Linear", "Embedding"):
-            named = [words.get(word) for word in ("in_features", "out_features", "num_embeddings", "embedding_dim") if word in words]
-            arguments = [*arguments, *named] if len(arguments) < 2 else arguments
-        if name in ("Linear", "Embedding") and len(arguments) > 1 and isinstance(arguments[0], int) and isinstance(arguments[1], int):
-            self.add(f"{name.lower()} weight", (arguments[0], arguments[1]), 4)
-            return None
+        if re.fullmatch(r"Conv[123]d|Linear|Embedding", name):
+            return self.layer(name, words, arguments)
         if name == "int" or (name == "len" and isinstance(first, Array)):
             return first.shape[0] if isinstance(first, Array) else first
         if name == "einsum" and node.args and isinstance(node.args[0], ast.Constant):
@@ -231,6 +224,19 @@ class _Reader:
             same = replace(first, width=width or first.width)
             return self.add("array", same.shape, same.width) if isinstance(same, Array) and name not in ("cuda", "cpu") else same
         return self.made(node, name, words, arguments)
+
+    def layer(self, name: str, words: dict[str, object], arguments: list[object]) -> Layer | None:
+        """A layer that is set up, whose weight is found; what a convolution makes of an array is asked later."""
+        if name.startswith("Conv"):
+            layer = convolution_of(int(name[4]), words, arguments)
+            if layer is not None:
+                self.add("convolution weight", (layer.outputs, layer.inputs, *layer.kernel), 4)
+            return layer
+        named = [words[word] for word in ("in_features", "out_features", "num_embeddings", "embedding_dim") if word in words]
+        sides = [side for side in (*arguments[:2], *named) if isinstance(side, int)]
+        if len(sides) == 2:
+            self.add(f"{name.lower()} weight", (sides[0], sides[1]), 4)
+        return None
 
     # -- what operations make
 

@@ -51,7 +51,7 @@ def extra_letters(job: Setup) -> dict[str, Number]:
 
 
 def _drawn_tokens(job: Setup, pixels: int | None) -> dict[str, Number]:
-    """Width, tokens without and with the prompt, and rows of a transformer that draws, for the picture or clip of the job or its usual one."""
+    """Width, tokens without and with the prompt, and rows of a transformer that draws, for the job's picture or clip or its usual one."""
     network = job.book.word("drawing.network")
     drawn = denoiser_network(network) if network is not None and is_network(network) else None
     if drawn is None or drawn.tokens is None:

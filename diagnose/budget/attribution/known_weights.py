@@ -18,8 +18,8 @@ _WIDTHS, _HOST_WIDTHS = (2, 4, 1), (4, 2, 1)
 
 def weight(asked: Asked, statements: str, families: Sequence[str], on_host: bool, capacity: Size | None) -> Product | None:
     """The weight of a known model that is as large as the request. To the byte any model's; else only of a family that the text shows, or
-    of the layer that the statement makes. `statements`: those of the innermost frames. Of several the first of the catalogue whose model fits on
-    the card."""
+    of the layer that the statement makes. `statements`: those of the innermost frames. Of several the first of the catalogue
+    whose model fits on the card."""
     widths = _HOST_WIDTHS if on_host and "half" not in statements else _WIDTHS
     found = [(row, width) for width in widths for row in _rows(-(-asked.low // width), asked.high // width)]
     if not found:
@@ -51,7 +51,7 @@ def _rows(low: int, high: int) -> list[tuple[int, str, int, int, str, str, int, 
 @cache
 def _table() -> list[tuple[int, str, int, int, str, str, int, int]]:
     """Elements, layer, rows, columns, family, model, its parameters and its place in the catalogue of every large matrix, by its size."""
-    return [tuple(row) for row in rule_files.kept("models.matrices", _build, "models")]  # type: ignore[misc]
+    return [tuple(row) for row in rule_files.kept("models.matrices", _build, "models")]
 
 
 def _build() -> list[list[Any]]:
@@ -59,10 +59,17 @@ def _build() -> list[list[Any]]:
 
     rows: dict[tuple[str, int, int, str], list[Any]] = {}
     for place, model in enumerate(every_model()):
-        matrices = [("vocabulary", model.V, model.embed or model.h), ("mlp", model.f, model.h), ("attention", model.q, model.h), ("attention", model.k, model.h)]
+        matrices = [
+            ("vocabulary", model.V, model.embed or model.h),
+            ("mlp", model.f, model.h),
+            ("attention", model.q, model.h),
+            ("attention", model.k, model.h),
+        ]
         if model.experts is not None:
             matrices.append(("mlp", model.experts.width, model.h))
         for layer, one, other in matrices:
             if one and other and one * other >= 1 << 20:
-                rows.setdefault((layer, one, other, model.family), [one * other, layer, one, other, model.family, model.id, model.params, place])
+                rows.setdefault(
+                    (layer, one, other, model.family), [one * other, layer, one, other, model.family, model.id, model.params, place]
+                )
     return sorted(rows.values())

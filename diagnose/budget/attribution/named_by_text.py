@@ -1,4 +1,4 @@
-"""The sides of a tensor that a frame alone names, or that nothing names: by the weights of known models, and by what the texts write out."""
+"""The sides of a tensor that a frame alone names, or that nothing names: by the weights of known models, and by what texts write out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from diagnose.budget.attribution.told_by_log import shown_tensor
 from diagnose.budget.model.block_rounding import EXACT, allocators, is_ambiguous_block, window
 from diagnose.budget.model.ledger import Attribution
 from diagnose.facts import FactBook
-from diagnose.parse.facts import figures
+from diagnose.parse.facts import text_figures
 from diagnose.parse.model.event import Event
 from diagnose.phrases import Text, phrase, same
 
 #: Phases in which weights are made or written.
 _OF_WEIGHTS = ("model_load", "init", "checkpoint_save", "weight_sync")
 #: Groups of what a frame shows, by what the sides are looked for.
-_SHOWS = {"weights": "weight", "optimizer_states": "weight", "rollout_engine": "weight", "eval_accumulation": "joined", "attention_scores": "scores"}
+_SHOWS = {"weights": "weight", "optimizer_states": "weight", "rollout_engine": "weight", "attention_scores": "scores"}
 #: Entries of frames that join rows, and those that make maps of pictures.
 _JOINED, _MAPS = ("f_joined", "f_prediction"), ("f_map", "f_feature", "t_feature_map")
 #: Bytes of a page of tcmalloc, to which it rounds up what it tells of.
@@ -34,7 +34,7 @@ def with_sides(found: Sequence[Attribution], book: FactBook, event: Event, index
     """The attributions, the first with the sides of its tensor; where there is none, one of known sides."""
     first = found[0] if found else None
     asked = _asked(book, event, _shows(first, event))
-    product = _product(book, event, asked, first) if asked is not None else None
+    product = _product(book, event, asked) if asked is not None else None
     if product is None:
         return tuple(found)
     if first is None:
@@ -50,17 +50,18 @@ def with_sides(found: Sequence[Attribution], book: FactBook, event: Event, index
     return (named, *found[1:])
 
 
-def _product(book: FactBook, event: Event, asked: Asked, first: Attribution | None) -> Product | None:
-    words = [str(fact.value) for fact in book.all("report.network")]
-    told = figures.told([str(fact.value) for fact in book.all("report.figures")])
+def _product(book: FactBook, event: Event, asked: Asked) -> Product | None:
+    told = text_figures.told(book)
     if asked.shows != "weight" or "model.shape" in book:
-        return text_products.best(told, words, asked)
+        return text_products.best(told, asked)
     frames, on_host = event.frames[-_INNERMOST:], families.of(event.family).memory == "host"
     statements = "\n".join([*(frame.statement for frame in frames), event.source_line, event.lines])
-    known = known_weights.weight(asked, statements, [*words, book.word("model.family") or ""], on_host, book.size("hardware.capacity"))
+    known = known_weights.weight(
+        asked, statements, [*told.networks, book.word("model.family") or ""], on_host, book.size("hardware.capacity")
+    )
     if known is not None and known.model and not known.is_shown:
-        return text_products.of_networks(words, asked) or text_products.best(told, words, asked) or (known if known.chance < UNSHOWN else None)
-    return text_products.of_networks(words, asked) or known or text_products.best(told, words, asked)
+        return text_products.of_networks(told, asked) or text_products.best(told, asked) or (known if known.chance < UNSHOWN else None)
+    return text_products.of_networks(told, asked) or known or text_products.best(told, asked)
 
 
 def _shows(first: Attribution | None, event: Event) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import comb, log, prod
 
-import re
-
 from diagnose.budget.attribution.match_chance import LARGEST, SMALLEST, is_round
 from diagnose.catalogue import mentions
-from diagnose.parse.facts.figures import Figures
+from diagnose.parse.facts.text_figures import Figures
 from diagnose.records import NamedTuple
 
 #: Bytes per element, the most common first: of a figure to the byte all are tried.
@@ -21,7 +20,9 @@ _MOST_EXACT, _MOST_ROUNDED, _DEEPEST = 24, 9, 5
 _SHRUNK = (1, 2, 4, 8, 16, 32, 3, 6, 12)
 _CHANNELS = (64, 128, 256, 512, 32, 192, 96, 1024, 48, 16, 24, 320, 384, 640, 768, 2048, 1280, 160, 80, 40, 8, 4, 3, 1)
 _HEIGHT, _WIDTH = re.compile(r"(?i)(?:\w*_)?h(?:eight)?$|\w*height$|img_x$"), re.compile(r"(?i)(?:\w*_)?w(?:idth)?$|\w*width$|img_y$")
-_SQUARE = re.compile(r"(?i)(?:\w*_)?(?:img|image|crop|patch|target|train|resize)_?(?:size|resolution)$|imgsz|img_dim|image_dim|resolution|imgsz|image_size")
+_SQUARE = re.compile(
+    r"(?i)(?:\w*_)?(?:img|image|crop|patch|target|train|resize)_?(?:size|resolution)$|imgsz|img_dim|image_dim|resolution|imgsz|image_size"
+)
 _DEPTH = re.compile(r"(?i)\w*(?:depth|disp|frames?|t_dim|clip_len|num_slices)$")
 _ROWS = re.compile(r"(?i)(?:\w*_)?batch_?size$|bs$|batch$")
 _HEADS = re.compile(r"(?i)heads?$|nhead$")
@@ -55,7 +56,8 @@ class Product(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The bytes that print as the request; whether one number of bytes alone does; what a frame shows: `joined` parts, a `map`, `scores`, a `weight`, `any` other, `nothing`."""
+    """The bytes that print as the request; whether one number of bytes alone does; what a frame shows:
+    `joined` parts, a `map`, `scores`, a `weight`, `any` other, `nothing`."""
 
     low: int
     high: int
@@ -79,32 +81,34 @@ class Asked(NamedTuple):
         return min(1.0, tried * log((self.high + 1) / self.low) / log(LARGEST / SMALLEST))
 
 
-def best(figures: Figures, networks: Sequence[str], asked: Asked) -> Product | None:
+def best(figures: Figures, asked: Asked) -> Product | None:
     """The likeliest product; None where none is likelier than chance."""
     of_text, of_pictures = (_rows_of_shapes, _sides), (_maps_of_networks, _maps)
     rest = (*of_pictures, *of_text) if asked.shows == "map" else (*of_text, *of_pictures)
     for search in (_shapes, _scores, _weights_of_networks, *rest, _squares_of_weights):
-        found = next(search(figures, networks, asked), None)
+        found = next(search(figures, asked), None)
         if found is not None and found.chance <= (MOST_CHANCE if asked.shows == "nothing" else MOST_OF_SHOWN):
             return found
     return None
 
 
-def of_networks(networks: Sequence[str], asked: Asked) -> Product | None:
+def of_networks(figures: Figures, asked: Asked) -> Product | None:
     """The weight of a network that the text names."""
-    return next(_weights_of_networks(Figures((), ()), networks, asked), None)
+    return next(_weights_of_networks(figures, asked), None)
 
 
 def _arrays(networks: Sequence[str], part: str) -> list[tuple[int, ...]]:
     return [tuple(shape) for word in networks for shape in mentions.layers_of(word).get(part, ())]
 
 
-def _shapes(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _shapes(figures: Figures, asked: Asked) -> Iterator[Product]:
     """A shape as it is written, with its first side twice (what broadcasting or comparing makes of it), several times side by side."""
-    shapes = [*(shape for shape in figures.shapes if prod(shape) >= 4096), *_arrays(networks, "arrays")]
+    shapes = [*(shape for shape in figures.shapes if prod(shape) >= 4096), *_arrays(figures.networks, "arrays")]
     made = [shape for shape in shapes if len(shape) > 1]
     made += [(shape[0], *(side for side in shape if side > 1)) for shape in shapes if shape[0] >= 256]
-    made += [(number, *shape) for shape in shapes if len(shape) > 1 for name, number in figures.sides if _ROWS.match(name) and number != shape[0]]
+    made += [
+        (number, *shape) for shape in shapes if len(shape) > 1 for name, number in figures.sides if _ROWS.match(name) and number != shape[0]
+    ]
     made += [(times, *shape) for shape in shapes if len(shape) > 1 for times in (2, 3, 4)]
     pairs = [(one, other) for one, other in combinations(shapes, 2) if len(one) == len(other) == 2 and one[1] == other[1]]
     made += [sides for one, other in pairs for sides in ((one[0], other[0], one[1]), (one[0], other[0]))]
@@ -115,21 +119,23 @@ def _shapes(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator
                 yield Product(shape, width, "shape", asked.chance((number + 1) * len(asked.widths)))
 
 
-def _weights_of_networks(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
-    weights = _arrays(networks, "weights")
+def _weights_of_networks(figures: Figures, asked: Asked) -> Iterator[Product]:
+    weights = _arrays(figures.networks, "weights")
     for shape in weights:
         for width in asked.widths[:2]:
             if asked.fits(prod(shape) * width):
                 yield Product(shape, width, "weight", asked.chance(2 * len(weights)))
 
 
-def _scores(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _scores(figures: Figures, asked: Asked) -> Iterator[Product]:
     """Scores of the positions that the text names against each other, or those of a picture, for all heads and rows: where a frame shows
     scores, or nothing shows anything."""
     if asked.shows not in ("scores", "nothing"):
         return
     told = [number for name, number in figures.sides if not _HEADS.search(name)]
-    lengths = [number for number in told if number >= 64] + [prod(side // shrunk for side in picture) for picture in _pictures(figures) for shrunk in _SHRUNK[:6]]
+    lengths = [number for number in told if number >= 64] + [
+        prod(side // shrunk for side in picture) for picture in _pictures(figures) for shrunk in _SHRUNK[:6]
+    ]
     lengths = list(dict.fromkeys([*lengths, *(length + 1 for length in lengths)]))  # with a token for the class
     heads = [number for name, number in figures.sides if _HEADS.search(name)][:2]
     rows = [1, *(number for name, number in figures.sides if _ROWS.search(name))][:4]
@@ -145,20 +151,22 @@ def _scores(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator
                     yield Product((count, length, length), width, "scores", chance)
 
 
-def _maps_of_networks(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _maps_of_networks(figures: Figures, asked: Asked) -> Iterator[Product]:
     """A map of a network's first layers for as many pictures as the request has room for: to the byte any number, else a power of two or
     one that stands in the text."""
     if asked.shows == "weight":
         return
     told = {number for _, number in figures.sides}
-    for shape in _arrays(networks, "maps"):
+    for shape in _arrays(figures.networks, "maps"):
         for width in WIDTHS:
             one = prod(shape) * width
             first, last = -(-asked.low // one), asked.high // one
             if asked.is_exact and first == last > 1:
                 yield Product((first, *shape), width, "map", 4 / prod(shape))
                 return
-            rows = next((rows for rows in range(first, min(last, first + 64) + 1) if rows > 1 and (rows in told or rows & (rows - 1) == 0)), 0)
+            rows = next(
+                (rows for rows in range(first, min(last, first + 64) + 1) if rows > 1 and (rows in told or rows & (rows - 1) == 0)), 0
+            )
             if rows and first <= rows <= last:
                 yield Product((rows, *shape), width, "map", asked.chance(16))
                 return
@@ -170,7 +178,7 @@ def _pictures(figures: Figures) -> list[tuple[int, ...]]:
     heights = [number for name, number in figures.sides if _HEIGHT.match(name)]
     widths = [number for name, number in figures.sides if _WIDTH.match(name)]
     depths = [number for name, number in figures.sides if _DEPTH.match(name)]
-    made += [pair for pair in zip(heights, widths, strict=False)]
+    made += list(zip(heights, widths, strict=False))
     made += [(number, number) for name, number in figures.sides if _SQUARE.match(name)]
     for shape in figures.shapes:
         if len(shape) > 3 and shape[1] in (1, 3):
@@ -185,7 +193,7 @@ def _pictures(figures: Figures) -> list[tuple[int, ...]]:
     return [*((depth, *picture) for picture in flat if len(picture) == 2 for depth in depths[:2]), *flat]
 
 
-def _maps(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _maps(figures: Figures, asked: Asked) -> Iterator[Product]:
     """A feature map of a picture that the text names: to the byte, or where a frame shows such a map."""
     if asked.shows == "weight":
         return
@@ -218,7 +226,7 @@ def _maps(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[P
         yield product._replace(chance=chance)
 
 
-def _squares_of_weights(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _squares_of_weights(_: Figures, asked: Asked) -> Iterator[Product]:
     """A weight with as many outputs as inputs, where a frame shows a weight and no model is known."""
     if not asked.is_exact or asked.shows != "weight":
         return
@@ -231,7 +239,7 @@ def _squares_of_weights(figures: Figures, networks: Sequence[str], asked: Asked)
             yield Product((side, side, *kernel), 4, "square", 0.05)
 
 
-def _sides(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _sides(figures: Figures, asked: Asked) -> Iterator[Product]:
     """Two to five sides that the text names, one of them twice at most."""
     shaped = [side for shape in figures.shapes for side in shape if side > 16]
     every = list(dict.fromkeys([*sorted((number for name, number in figures.sides), key=lambda side: side < 16), *shaped]))
@@ -242,17 +250,34 @@ def _sides(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[
         few = every[:_MOST_ROUNDED]
         groups = [chosen for count in range(2, 5) for chosen in combinations(few, count)]
         if asked.shows != "nothing":
-            groups += [(side, side, *others) for side in few if side >= 64 for count in (0, 1) for others in combinations(few, count) if side not in others]
+            groups += [
+                (side, side, *others)
+                for side in few
+                if side >= 64
+                for count in (0, 1)
+                for others in combinations(few, count)
+                if side not in others
+            ]
         products = {prod(chosen) * width * each for chosen in groups for width in asked.widths for each in times}
-        found = (_of_sides(chosen, rows, width, each) for each in times for width in asked.widths for chosen in groups if asked.fits(prod(chosen) * width * each))
+        found = (
+            _of_sides(chosen, rows, width, each)
+            for each in times
+            for width in asked.widths
+            for chosen in groups
+            if asked.fits(prod(chosen) * width * each)
+        )
         chance = asked.chance(sum(SMALLEST <= size <= LARGEST for size in products))
         yield from (product._replace(chance=chance) for product in found)
         return
     told = every[:_MOST_EXACT]
     tried = 4 * sum(comb(len(told), count) * (1 + count * (count < 4)) for count in range(2, _DEEPEST + 1))
     if is_round(asked.low):
-        groups = [chosen for count in range(2, _DEEPEST + 1) for chosen in combinations([side for side in told if is_round(side)][:10], count)]
-        tried = len({size for chosen in groups for width in (4, 8) if SMALLEST <= (size := prod(chosen) * width) <= LARGEST and is_round(size)})
+        groups = [
+            chosen for count in range(2, _DEEPEST + 1) for chosen in combinations([side for side in told if is_round(side)][:10], count)
+        ]
+        tried = len(
+            {size for chosen in groups for width in (4, 8) if SMALLEST <= (size := prod(chosen) * width) <= LARGEST and is_round(size)}
+        )
     chance = asked.chance(tried)
     for width in asked.widths:
         elements, rest = divmod(asked.low, width)
@@ -271,12 +296,14 @@ def _of_sides(chosen: Sequence[int], rows: Sequence[int], width: int, times: int
     return Product(((times,) if times > 1 else ()) + tuple(sides), width, "sides", 1.0)
 
 
-def _rows_of_shapes(figures: Figures, networks: Sequence[str], asked: Asked) -> Iterator[Product]:
+def _rows_of_shapes(figures: Figures, asked: Asked) -> Iterator[Product]:
     """As many rows as the request has room for, each of a shape or of sides that the text names, where a frame joins or piles up rows."""
     if not asked.is_exact or asked.shows != "joined":
         return
     pictures = _pictures(figures)
-    classes = [number for pattern in (r"(?i)class|label|vocab", r"(?i)out|dim$") for name, number in figures.sides if re.search(pattern, name)]
+    classes = [
+        number for pattern in (r"(?i)class|label|vocab", r"(?i)out|dim$") for name, number in figures.sides if re.search(pattern, name)
+    ]
     items = [(count, *picture) for picture in pictures for count in classes[:3]] + [shape[1:] for shape in figures.shapes if len(shape) > 2]
     items += [(channels, *picture) for picture in pictures for channels in (3, 1)]
     for item in dict.fromkeys(items):

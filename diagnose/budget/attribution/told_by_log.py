@@ -40,18 +40,30 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
             made = _attribution(own or named, event, index, shape.elements * width, (*shape.shape, width))
             if own is None and made.key == "ledger.p_layer_weight":
                 return _as_state(made, event)
-            return made if own is None else made._replace(tensor=phrase("ledger.host_tensor", tensor=made.tensor), group=named.group, lowered_by={})
+            return (
+                made
+                if own is None
+                else made._replace(tensor=phrase("ledger.host_tensor", tensor=made.tensor), group=named.group, lowered_by={})
+            )
     return None
 
 
 def _as_state(made: Attribution, event: Event) -> Attribution:
     """A weight of a script, or what a frame shows being made that is as large: its moment or its gradient."""
-    states = (tensor for tensor in tensors() if not tensor.bytes and tensor.group in ("optimizer_states", "gradients") and event.shows_source)
+    states = (
+        tensor for tensor in tensors() if not tensor.bytes and tensor.group in ("optimizer_states", "gradients") and event.shows_source
+    )
     shown = next((tensor for tensor in states if tensor.agrees(event)), None)
     if shown is None:
         return made
-    name = phrase("ledger.tensor_shape", tensor=phrase(f"ledger.{shown.key}", left=same("")), shape=same(made.numbers.rpartition("*")[0].replace("*", " x ")))
-    return made._replace(tensor=name, group=shown.group, key=f"ledger.{shown.key}", lowered_by=dict(shown.lowered), avoided_by=shown.avoided)
+    name = phrase(
+        "ledger.tensor_shape",
+        tensor=phrase(f"ledger.{shown.key}", left=same("")),
+        shape=same(made.numbers.rpartition("*")[0].replace("*", " x ")),
+    )
+    return made._replace(
+        tensor=name, group=shown.group, key=f"ledger.{shown.key}", lowered_by=dict(shown.lowered), avoided_by=shown.avoided
+    )
 
 
 def _of_operation(text: str) -> Tensor | None:

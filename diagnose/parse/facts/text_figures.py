@@ -12,6 +12,7 @@ from diagnose.facts import Fact, Witness
 from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
+    from diagnose.facts import FactBook
     from diagnose.parse.text.lines import Page
 
 #: How much of a text is looked at, at its start and at its end.
@@ -22,9 +23,13 @@ _LARGEST = 100_000_000
 
 _NUMBER = r"\d{1,9}"
 #: `batch_size=16`, `"height": 768`, `chunk_size: 10`, `--crop_height 1008`.
-_NAMED = re.compile(rf"(?:(?<![\w.-])--([A-Za-z][\w-]{{0,40}})[= ]|(?<![\w.-])([A-Za-z_][\w.]{{0,40}})['\"]?[ \t]?[=:][ \t]?)({_NUMBER})(?![\w.%])")
+_NAMED = re.compile(
+    rf"(?:(?<![\w.-])--([A-Za-z][\w-]{{0,40}})[= ]|(?<![\w.-])([A-Za-z_][\w.]{{0,40}})['\"]?[ \t]?[=:][ \t]?)({_NUMBER})(?![\w.%])"
+)
 #: `img_x, img_y = 256, 342`.
-_TOGETHER = re.compile(rf"^[ \t]*([A-Za-z_][\w.]{{0,40}}(?:, ?[A-Za-z_][\w.]{{0,40}}){{1,5}}) ?= ?\(?({_NUMBER}(?:, ?{_NUMBER}){{1,5}})\)?", re.MULTILINE)
+_TOGETHER = re.compile(
+    rf"^[ \t]*([A-Za-z_][\w.]{{0,40}}(?:, ?[A-Za-z_][\w.]{{0,40}}){{1,5}}) ?= ?\(?({_NUMBER}(?:, ?{_NUMBER}){{1,5}})\)?", re.MULTILINE
+)
 #: `add_argument("--hidden", ..., default=512)`.
 _OPTION = re.compile(rf"add_argument\(\s{{0,20}}['\"]--?([A-Za-z][\w-]{{0,40}})['\"][^\n]{{0,160}}?default ?= ?({_NUMBER})(?![\w.])")
 #: `[400,256,28,28]`, `(1, 3, 500, 400)`, `13264x1x10`, `756 x 1008`, `1000000*300`.
@@ -33,8 +38,8 @@ _SHAPE = re.compile(
 )
 #: `300 dimensions`, `28 frames`.
 _COUNTED = re.compile(
-    rf"(?<![\w.,])({_NUMBER})[ -](dim(?:ension)?s?|channels?|class(?:es)?|frames?|heads?|rays?|points?|nodes?|samples?|rows?|images?|pictures?|tokens?|features?"
-    r"|pixels?|words?|examples?|bins?)\b"
+    rf"(?<![\w.,])({_NUMBER})[ -](dim(?:ension)?s?|channels?|class(?:es)?|frames?|heads?|rays?|points?|nodes?|samples?|rows?|images?"
+    r"|pictures?|tokens?|features?|pixels?|words?|examples?|bins?)\b"
 )
 #: `load(50000)`.
 _GIVEN = re.compile(r"(?<![\w.])([a-z_]\w{2,30})\((\d{3,9})[,)]")
@@ -42,16 +47,17 @@ _GIVEN = re.compile(r"(?<![\w.])([a-z_]\w{2,30})\((\d{3,9})[,)]")
 _GATED = re.compile(r"(?<![A-Za-z])(LSTM|GRU)(?:Cell)?\(")
 #: Names of numbers that are no side of anything.
 _NOT = re.compile(
-    r"(?i)seed|epoch|step|port\b|worker|line\b|version|\blr\b|gpu|device|cuda|rank\b|iter|interval|save|log|patience|year|stage|skip|stride|pad|thread|pid|retry"
-    r"|timeout|begin|start|nodes\b|limit|index|idx|verbose|level|fold\b|total_limit|code|nproc|node|checkpoint|resume|bits?\b"
+    r"(?i)seed|epoch|step|port\b|worker|line\b|version|\blr\b|gpu|device|cuda|rank\b|iter|interval|save|log|patience|year|stage|skip|stride|pad|thread|pid"
+    r"|retry|timeout|begin|start|nodes\b|limit|index|idx|verbose|level|fold\b|total_limit|code|nproc|node|checkpoint|resume|bits?\b"
 )
 
 
 class Figures(NamedTuple):
-    """Sides by their names, in their order, and shapes."""
+    """Sides by their names, in their order, shapes, and networks that the text names."""
 
     sides: tuple[tuple[str, int], ...]
     shapes: tuple[tuple[int, ...], ...]
+    networks: tuple[str, ...] = ()
 
 
 def facts(pages: Sequence[Page]) -> Iterator[Fact]:
@@ -97,14 +103,14 @@ def figures(text: str) -> Figures:
     return Figures(tuple(kept[:_MOST_SIDES]), tuple(few)[:_MOST_SHAPES])
 
 
-def told(values: Sequence[str]) -> Figures:
-    """The figures of these facts together."""
+def told(book: FactBook) -> Figures:
+    """What the facts of a job have of them, together."""
     sides: dict[tuple[str, int], None] = {}
     shapes: dict[tuple[int, ...], None] = {}
-    for value in values:
-        named, _, written = value.partition("|")
+    for fact in book.all("report.figures"):
+        named, _, written = str(fact.value).partition("|")
         for pair in filter(None, named.split(",")):
             name, _, number = pair.rpartition("=")
             sides[name, int(number)] = None
         shapes |= dict.fromkeys(tuple(map(int, shape.split("x"))) for shape in filter(None, written.split(",")))
-    return Figures(tuple(sides), tuple(shapes))
+    return Figures(tuple(sides), tuple(shapes), tuple(str(fact.value) for fact in book.all("report.network")))
