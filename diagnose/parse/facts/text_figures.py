@@ -47,7 +47,7 @@ _GIVEN = re.compile(r"(?<![\w.])([a-z_]\w{2,30})\((\d{3,9})[,)]")
 _GATED = re.compile(r"(?<![A-Za-z])(LSTM|GRU)(?:Cell)?\(")
 #: Names of numbers that are no side of anything.
 _NOT = re.compile(
-    r"(?i)seed|epoch|step|port\b|worker|line\b|version|\blr\b|gpu|device|cuda|rank\b|iter|interval|save|log|patience|year|stage|skip|stride|pad|thread|pid"
+    r"(?i)seed|epoch|step|port\b|worker|line\b|version|\blr\b|gpu|device|cuda|rank\b|iter|interval|save|log|patience|year|stage|skip_?(?:frames?|steps?|n)?\b|stride|pad|thread|pid"
     r"|retry|timeout|begin|start|nodes\b|limit|index|idx|verbose|level|fold\b|total_limit|code|nproc|node|checkpoint|resume|bits?\b"
 )
 
