@@ -1626,11 +1626,22 @@ class DenoiserPart(Row):
     called: str = ""
 
 
+class DrawnTokens(Row):
+    width: int
+    cell: int
+    frames: int
+    text: int
+    usual: tuple[int, int, int]
+
+
 class DenoiserNetwork(Row):
     called: str
     params: int
     copies: int = 1
     clips: bool = False
+    heads: int = 0
+    passes: int = 1
+    tokens: DrawnTokens | None = None
     parts: list[str]
     has: list[str]
     says: str
@@ -1671,6 +1682,12 @@ class NamedGraph(Row):
     edges: int
 
 
+class NamedLayers(Row):
+    maps: list[list[int]] = []
+    weights: list[list[int]] = []
+    arrays: list[list[int]] = []
+
+
 class Mentions(Row):
     """How texts speak of models and graphs: diagnose/catalogue/mentions.py."""
 
@@ -1680,6 +1697,8 @@ class Mentions(Row):
     pictures: dict[str, int]
     programs: dict[str, str]
     graphs: dict[str, NamedGraph]
+    networks: dict[str, NamedLayers]
+    layers: dict[str, str]
 
 
 class DenoiserLayers(Row):
