@@ -1086,7 +1086,9 @@ class Spelling(Row):
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0
-    takes: Literal["", "many", "cards", "largest", "model", "hub"] = ""
+    multiple: int = 1
+    listed: bool = False
+    takes: Literal["", "many", "each", "cards", "largest", "model", "hub"] = ""
     under: list[str] = []
     outside: list[str] = []
     beside: list[str] = []
