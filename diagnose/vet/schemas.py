@@ -172,6 +172,8 @@ class Need(Row):
     key: str
     to: Any = None
     add: str = ""
+    unset: Any = None
+    beside: list[str] = []
     since: str = ""
     until: str = ""
     version: str = ""
@@ -550,6 +552,7 @@ class Fact(Both):
 class ProducedFact(Fact):
     by: str
     package: str = ""
+    image: str = ""
     trainer: bool = False
 
 
