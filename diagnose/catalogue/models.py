@@ -116,6 +116,12 @@ def family_models(word: str) -> list[Model]:
     return [_shape(table, place) for place in range(len(table["models"]))]
 
 
+def every_model() -> Iterator[Model]:
+    """All known models, family by family."""
+    for table in rule_files.table("models").values():
+        yield from (_shape(table, place) for place in range(len(table["models"])))
+
+
 def _shape(table: Mapping[str, Any], place: int) -> Model:
     """The model at a place in its family's table."""
     traits = {key: value for key, value in table.items() if key != "models"}

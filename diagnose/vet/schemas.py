@@ -172,6 +172,8 @@ class Need(Row):
     key: str
     to: Any = None
     add: str = ""
+    unset: Any = None
+    beside: list[str] = []
     since: str = ""
     until: str = ""
     version: str = ""
@@ -550,6 +552,7 @@ class Fact(Both):
 class ProducedFact(Fact):
     by: str
     package: str = ""
+    image: str = ""
     trainer: bool = False
 
 
@@ -1083,7 +1086,9 @@ class Spelling(Row):
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0
-    takes: Literal["", "many", "cards", "largest", "model", "hub"] = ""
+    multiple: int = 1
+    listed: bool = False
+    takes: Literal["", "many", "each", "cards", "largest", "model", "hub"] = ""
     under: list[str] = []
     outside: list[str] = []
     beside: list[str] = []
@@ -1624,11 +1629,22 @@ class DenoiserPart(Row):
     called: str = ""
 
 
+class DrawnTokens(Row):
+    width: int
+    cell: int
+    frames: int
+    text: int
+    usual: tuple[int, int, int]
+
+
 class DenoiserNetwork(Row):
     called: str
     params: int
     copies: int = 1
     clips: bool = False
+    heads: int = 0
+    passes: int = 1
+    tokens: DrawnTokens | None = None
     parts: list[str]
     has: list[str]
     says: str
@@ -1669,6 +1685,12 @@ class NamedGraph(Row):
     edges: int
 
 
+class NamedLayers(Row):
+    maps: list[list[int]] = []
+    weights: list[list[int]] = []
+    arrays: list[list[int]] = []
+
+
 class Mentions(Row):
     """How texts speak of models and graphs: diagnose/catalogue/mentions.py."""
 
@@ -1678,6 +1700,8 @@ class Mentions(Row):
     pictures: dict[str, int]
     programs: dict[str, str]
     graphs: dict[str, NamedGraph]
+    networks: dict[str, NamedLayers]
+    layers: dict[str, str]
 
 
 class DenoiserLayers(Row):

@@ -164,7 +164,7 @@ def test_a_loop_of_ones_own_says_what_it_trains_with(lines: str, name: str, expe
     [
         ("torchrun run_sft.py --model_name_or_path a/b --per_device_train_batch_size 1 --gradient_accumulation_steps 2", "transformers"),
         ("uv run examples/run_sft.py --config sft.yaml policy.train_micro_batch_size=1", "nemo_rl"),
-        ("uv run run_sft.py", "nemo_rl"),
+        ("uv run examples/run_sft.py", "nemo_rl"),
     ],
 )
 def test_a_script_that_is_called_as_another_frameworks_is_known_by_its_options(command: str, framework: str) -> None:

@@ -97,8 +97,8 @@ class Reader(LeafCollector):
         return True
 
     def _known_base(self, name: str, classes: frozenset[str]) -> str:
-        """The known class that a name is or derives from within the script; empty: none."""
-        return next((base for base in self._names.bases(name) if base in classes), "")
+        """The known class that a name is or derives from within the script; empty: none, or a class of the script's own with its name."""
+        return next((base for base in self._names.bases(name) if base in classes and not self._names.is_own(base)), "")
 
     def _read_order(
         self,
