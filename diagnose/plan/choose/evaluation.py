@@ -17,6 +17,7 @@ from diagnose.plan.edits.editability import (
     implied_changes,
 )
 from diagnose.plan.edits.sentences import (
+    done_by,
     fill_facts,
     join_texts,
     key_hint,
@@ -70,12 +71,12 @@ def weigh(rule: Rule, job: Job) -> Offer | Rejected | None:
 
 def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     """A knob remedy: the value that fits, what it saves, and whether that is worth a word."""
-    bench = job.bench
+    bench, by_hand = job.bench, rule.words(job.book) is not None
     changes = changes_of(
         rule,
         bench,
         allowed=lambda changes: (
-            (rule.do is not None or rule.effort == "hardware" or edits_of(changes, job) is not None) and adds_no_contradiction(changes, job)
+            (by_hand or rule.effort == "hardware" or edits_of(changes, job) is not None) and adds_no_contradiction(changes, job)
         ),
     )
     if not changes:  # the value in effect is not known, so neither is how far to go
@@ -102,7 +103,9 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     if bench.trust in ("full", "short") and (verdict := pointless(rule, job, saving)) is not None:
         if rule.alone is None:
             return Rejected(rule.remedy, rule.id, verdict)
-        return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), fill_facts(rule.alone, job), host)
+        do = done_by(rule, job)
+        why = join_texts(*((do, phrase("plan.next_sentence")) if do is not None else ()), fill_facts(rule.alone, job))
+        return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), why, host)
     if rule.turns == CAPACITY:
         return on_larger_card(rule, job, changes)
     why = join_texts(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
