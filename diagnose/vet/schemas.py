@@ -565,6 +565,13 @@ class ReleaseWords(Row):
     downgrade: str
 
 
+class JudgedWeights(Row):
+    """What counts beside the judgements of rules/judged.yaml."""
+
+    pseudo: float
+    place: float
+
+
 class Costs(Row):
     """What trying a remedy costs, and what labelled failures tell of another one: diagnose/plan/choose/base_rates.py."""
 
@@ -575,6 +582,7 @@ class Costs(Row):
     pseudo: float
     alike: dict[str, float]
     wasted: float
+    judged: JudgedWeights
 
 
 class CureCount(Row):
@@ -1735,6 +1743,7 @@ KINDS: dict[str, TypeAdapter[Any]] = {
         "costs": Costs,
         "cures": dict[str, dict[str, dict[str, CureCount]]],
         "hypotheses": Hypotheses,
+        "judged": dict[str, dict[str, tuple[int, int, int, int]]],
         "declared": Declared,
         "denoisers": Denoisers,
         "mentions": Mentions,

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,9 @@ from pace import within
 from sweep import SWEEP, sample, share
 
 from diagnose import disk_cache, rule_files
+from diagnose.adapters.formats.config_value import Leaf
 from diagnose.adapters.formats.settings import ConfigSource
+from diagnose.adapters.schema import lexicon
 from diagnose.budget.model.block_rounding import window
 from diagnose.diagnosis import Diagnosis
 from diagnose.errors import UserError
@@ -76,6 +80,10 @@ def test_a_config_that_unfolds_to_more_than_any_config_is_refused(data: bytes) -
         [
             pytest.param(TRL + b"a=SFTConfig(max_length=0x" + b"f" * 100_000 + b")\n", id="a number of more digits than Python prints"),
             pytest.param(TRL + "a=SFTConfig(max_length='²'*3)\n".encode(), id="a digit that is no decimal"),
+            pytest.param(
+                b"a0=$a-1$a-1\n" + b"".join(b"a%d=$a%d$a%d\n" % (i, i - 1, i - 1) for i in range(1, 40)) + b"torchrun train.py $a39\n",
+                id="variables that double",
+            ),
             pytest.param(TRL + b"import torch\n" + b"x.to('cuda')\n" * 10_000, id="many moves of nothing"),
             pytest.param(TRL + b"a=SFTConfig(" + ",".join(f"k{i}='é'" for i in range(9_000)).encode() + b")", id="one long line"),
             pytest.param(b"torchrun train.py " + b"${" * 100_000, id="braces that never close"),
@@ -247,6 +255,23 @@ def test_an_echoed_command_that_unfolds_is_passed_over() -> None:
 def test_a_number_that_nothing_can_have_is_a_complaint(name: str, text: str) -> None:
     with pytest.raises(UserError):
         explain(LOG, set={name: text})
+
+
+@for_each("text", ["", "a|b|c", "a|2x|4", "a|" + "9" * 400 + "|4"])
+def test_a_fact_of_our_own_that_a_caller_gives_otherwise_says_nothing(text: str) -> None:
+    with suppress(UserError):
+        explain(LOG, set={"code.tensor": text})
+
+
+def test_a_key_of_ten_thousand_blocks_takes_little_memory() -> None:
+    """Each block held by its whole name is the square of them."""
+    leaves = [Leaf(".".join("a" * 10_000), "1", "1", 0, 1, 1, 1)]
+    lexicon.guesses(leaves)  # what it keeps of its rules is no part of it
+    tracemalloc.start()
+    lexicon.guesses(leaves)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000
 
 
 @for_each(

@@ -191,7 +191,7 @@ def test_a_host_that_was_killed_is_asked_for_its_memory(tmp_path: Path) -> None:
     config.write_text(SEVEN_B + "cutoff_len: 2048\ndeepspeed: examples/deepspeed/ds_z3_offload_config.json\n", encoding="utf-8")
     found = explain(log, configs=[config]).outcome
     assert [each.fact for each in found.questions][:2] == ["host.ram", "parallel.world"]
-    assert [each.id for each in found.remedies][-1] == "disable_offload"
+    assert "disable_offload" in [each.id for each in found.remedies][1:]
 
 
 def test_a_run_that_trains_nothing_is_not_asked_about_training(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from diagnose.adapters.python.script_shapes import (
 from diagnose.facts import Fact, FactBook, Witness
 from diagnose.parse.messages.printed_tensors import may_be
 from diagnose.parse.model.event import PrintedTensor
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.units import Size
 
 #: Functions that make an array of the shape they are given, and those that hand one on as it is.
@@ -56,6 +57,8 @@ _OF_ROLES = (
 #: Behind the name of a tensor whose shape is a product of constants and not that of an array.
 SUPPOSED = " (of constants)"
 _MOST_STATEMENTS, _MOST_TENSORS, _MOST_OPERANDS, _LARGEST = 20_000, 400, 12, 200_000
+#: A tensor as the fact `code.tensor` tells it.
+_TOLD = lazy_compile(r"(?P<name>[^|]{0,200})\|(?P<shape>\d{1,18}(?:x\d{1,18}){0,15})\|(?P<width>\d{1,2})")
 
 
 def tensors(text: str) -> list[PrintedTensor]:
@@ -87,8 +90,8 @@ def facts(sources: Sequence[ConfigSource], requested: Size) -> Iterator[Fact]:
 
 def told(book: FactBook) -> list[PrintedTensor]:
     """The tensors of these facts."""
-    parts = (str(fact.value).split("|") for fact in book.all("code.tensor"))
-    return [PrintedTensor(tuple(map(int, shape.split("x"))), int(width), name) for name, shape, width in parts]
+    parts = filter(None, (_TOLD.fullmatch(str(fact.value)) for fact in book.all("code.tensor")))  # a user may give any fact
+    return [PrintedTensor(tuple(map(int, part["shape"].split("x"))), int(part["width"]), part["name"]) for part in parts]
 
 
 class _Reader:

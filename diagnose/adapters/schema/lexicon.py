@@ -24,6 +24,8 @@ NEEDED = 2
 #: Keys that two blocks have to share for being alternatives.
 _ALIKE = 2
 _MOST_BLOCKS = 32
+#: Characters of a key within blocks; a longer one is made to cost time.
+LONGEST_KEY = 2_000
 #: The name of rows that read values whatever their keys are called.
 ANY = "*"
 #: Values that switch something off. They say less than a key beside them that switches it on.
@@ -326,7 +328,7 @@ def _switches(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
     keys = {leaf.key for leaf in leaves}
     seen: set[str] = set()
     for leaf in leaves:
-        block = leaf.key.rpartition(".")[0]
+        block = leaf.key.rpartition(".")[0] if len(leaf.key) <= LONGEST_KEY else ""
         while block and block not in seen:
             seen.add(block)
             outer, _, name = block.rpartition(".")

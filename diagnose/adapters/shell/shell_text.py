@@ -64,20 +64,21 @@ class Chars:
         """Append text as it is written from an offset on."""
         self.append(text, list(range(start, start + len(text))), list(range(start + 1, start + len(text) + 1)))
 
-    def append(self, text: str, starts: list[int], ends: list[int]) -> None:
-        """Append text with the offsets of its characters; text beyond the limit is dropped and the value unsure."""
+    def append(self, text: str, starts: list[int], ends: list[int]) -> bool:
+        """Append text with the offsets of its characters; text beyond the limit is dropped and the value unsure: False."""
         if len(self.text) + len(text) > MAX_VALUE:
             self.sure = False
-            return
+            return False
         self.text += text
         self.starts += starts
         self.ends += ends
+        return True
 
     def extend(self, other: Chars) -> None:
-        """Append another text with its definitions."""
+        """Append another text with its definitions, of which there are no more than characters."""
         size = len(self.text)
-        self.append(other.text, other.starts, other.ends)
-        self.definitions += [(start + size, end + size, source) for start, end, source in other.definitions]
+        if self.append(other.text, other.starts, other.ends) and len(self.definitions) + len(other.definitions) <= MAX_VALUE:
+            self.definitions += [(start + size, end + size, source) for start, end, source in other.definitions]
         self.sure = self.sure and other.sure
 
     def words(self) -> list[Word]:

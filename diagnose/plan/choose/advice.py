@@ -67,6 +67,7 @@ def make(
         offers, refused = with_usual(job, offers, refused)
     tried = base_rates.tried(job)
     offers = either_way(ranked(offers, doubted=job.bench.trust == "over", tried=tried, helped=helped), job)
+    offers = base_rates.in_judged_order(offers, job, {*tried, *helped})
     draft = draft_of([offer for offer in offers if offer.id not in tried] or offers, job)
     if (proven := next((offer for offer in offers if offer.id in noted), None)) is not None:  # who ran it knows better than the ledger
         draft = Draft((proven,), proven.changes, "unknown")

@@ -1,9 +1,10 @@
 """What is most likely to help where no cause is known for sure: how often each remedy cured labelled failures of each cause
-(rules/cures.yaml), times how likely the causes are, over what trying it costs (rules/costs.yaml)."""
+(rules/cures.yaml), times how likely the causes are, over what trying it costs (rules/costs.yaml). Where nobody knows what fits, the
+remedies that are on offer stand in the order of how such offers were judged (rules/judged.yaml)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -13,6 +14,7 @@ from diagnose.decide.regime import LEARNING
 from diagnose.decide.verdict import Verdict
 from diagnose.phrases import phrase, same
 from diagnose.plan.choose.gate import is_conditional, wanted
+from diagnose.plan.choose.ranking import is_last_resort
 from diagnose.plan.choose.relevance import is_anybodys_script, several
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.questions.askable_facts import asked_first
@@ -173,3 +175,27 @@ def is_blind_guess(offer: Offer, job: Job) -> bool:
     if is_anybodys_script(job) and not offer.remedy.edits and offer.id not in vocabulary.having("any_program"):
         return True
     return offer.id in vocabulary.having("needs_evidence") and not of_regime
+
+
+def in_judged_order(offers: list[Offer], job: Job, firm: Collection[str]) -> list[Offer]:
+    """The offers, the first of them, where of none is known that the job then fits, by how experts judged what was offered for such a
+    cause, and by their places as they are: a place counts as much as a part of the judgements (`place` in rules/costs.yaml). What is new
+    hardware or another model stays behind the others, what is `firm` where it is."""
+    if not job.judgement.causes or any(offer.fits in ("yes", "likely") for offer in offers):
+        return offers
+    worth, place = judged(job.judgement.causes[0].rule), rule_files.table("costs")["judged"]["place"]
+    first = [offer for offer in offers if not offer.spare and offer.id not in firm][:ENTRIES]
+    ordered = iter(sorted(first, key=lambda offer: (is_last_resort(offer), place * first.index(offer) - worth(offer.id))))
+    return [next(ordered) if offer in first else offer for offer in offers]
+
+
+def judged(rule: str) -> Callable[[str], float]:
+    """How experts judged a remedy when it was on offer for a cause by this rule: 2 if always as the best, 1 if always as a cure, -1 if it
+    never helped. Where there are few judgements it is near one half, and where there are none the order of the rules stands."""
+    counts, pseudo = rule_files.table("judged").get(rule, {}), rule_files.table("costs")["judged"]["pseudo"]
+
+    def worth(word: str) -> float:
+        of, cured, best, useless = counts.get(word, (0, 0, 0, 0))
+        return float((cured + best - useless + pseudo / 2) / (of + pseudo))
+
+    return worth

@@ -44,6 +44,11 @@ def told(offer: Offer) -> bool:
     return bool(offer.remedy.edits or offer.remedy.env)
 
 
+def is_last_resort(offer: Offer) -> bool:
+    """Whether it takes new hardware or another model."""
+    return offer.remedy.price.effort == "hardware" or offer.id in vocabulary.having("last_resort")
+
+
 def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     """What leading causes call for comes first, new hardware and another model last. What fits is compared by whether it changes results,
     by how surely it fits, and by what it may do to them; then, where several causes lead, by its places in their lists (what answers
@@ -55,7 +60,7 @@ def place(offer: Offer, doubted: bool = False) -> tuple[int | str, ...]:
     price = offer.remedy.price
     cure = offer.fits in ("yes", "likely")
     lowers = bool(offer.relief) and not cure
-    group = 2 if price.effort == "hardware" or offer.id in vocabulary.having("last_resort") else 0 if offer.leads or lowers else 1
+    group = 2 if is_last_resort(offer) else 0 if offer.leads or lowers else 1
     cause = 0 if lowers else offer.call.rank if offer.call else 99
     listed = offer.call.listed if offer.call else 99
     fit, results, speed = ORDER.index(offer.fits), RESULTS.index(price.results), SPEED.index(price.speed)
