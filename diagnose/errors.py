@@ -15,7 +15,7 @@ class UserError(Exception):
         self.what, self.where, self.advice, self.key = what, where, advice, key
 
     def to(self, lang: Lang) -> str:
-        where = f"{self.where}: " if self.where else ""
+        where = f"{self.where}{'：' if lang == 'zh' else ': '}" if self.where else ""
         hint = f"{'；' if lang == 'zh' else '; '}{self.advice.to(lang)}" if self.advice else ""
         return f"{where}{self.what.to(lang)}{hint}"
 

@@ -17,6 +17,7 @@ class Family(NamedTuple):
     """What is known of a family; the fields are those of its entry, which the table explains."""
 
     memory: str = ""
+    place: str = "ram"
     allocator: str = ""
     shared: bool = False
     lacks: Sequence[str] = ()

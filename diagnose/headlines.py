@@ -37,7 +37,10 @@ def headline(
     on_host = families.of(event.family).memory == "host"
     key = "host" if on_host else "oom"
     request = host_request_clause(event, attributions) if on_host else request_clause(event, attributions, card)
-    opening = phrase(f"headline.{key}" if event.fatal else f"headline.{key}_survived", who=name, phase=phase, request=request)
+    memory = phrase(f"headline.host_{families.of(event.family).place}")
+    opening = phrase(
+        f"headline.{key}" if event.fatal else f"headline.{key}_survived", who=name, phase=phase, request=request, memory=memory
+    )
     return join_texts([as_sentence(opening), *cause_sentences(judgement)])
 
 
@@ -200,7 +203,8 @@ def check_headline(ledgers: Sequence[Ledger]) -> Text:
     capacity = phrase("headline.check_of", usable=show(ledger.usable.bytes)) if ledger.usable else phrase("headline.check_no_card")
     failed_process = phrase("headline.check_role", role=ledger_role(ledger)) if len(ledgers) > 1 else phrase("headline.check_it")
     key = "headline.check" if ledger.complete else "headline.check_least"
-    headline = phrase(key, who=failed_process, peak=show(peak.total.bytes), moment=phrase(f"moment.{peak.name}"), of=capacity)
+    need = peak.total.bytes if ledger.complete else peak.total.low
+    headline = phrase(key, who=failed_process, peak=show(need), moment=phrase(f"moment.{peak.name}"), of=capacity)
     unknown = [ledger_role(other) for other in ledgers if other is not ledger and not other.complete]
     return join_texts([headline, *(phrase("headline.check_role_unknown", role=role) for role in unknown)])
 
@@ -215,9 +219,9 @@ def ledger_role(ledger: Ledger) -> Text:
 
 
 def as_sentence(text: Text) -> Text:
-    """The text as a sentence: with a full stop, and a capital unless it begins with an identifier or number."""
+    """The text as a sentence: with a full stop, and a capital unless it begins with an identifier, a number or a name such as cuDNN."""
     first = text.en.partition(" ")[0].removesuffix(",")
-    english = text.en[:1].upper() + text.en[1:] if first.isalpha() else text.en
+    english = text.en[:1].upper() + text.en[1:] if first.isalpha() and first.islower() else text.en
     without_stop = without_full_stop(Text(english, text.zh))
     return Text(without_stop.en + ".", without_stop.zh + "。") if text.en else text
 

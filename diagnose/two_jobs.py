@@ -156,10 +156,9 @@ def _sentences(comparison: Comparison) -> Iterator[Text]:
         yield phrase("compare.both_failed")
     if best is None:
         yield phrase("compare.nothing")
-    elif best.role == "explains":
-        yield phrase("compare.explains", what=fact_name(best.name), there=_value(best.there), here=_value(best.here))
-    elif best.role in ("adds", "may"):
-        yield phrase(f"compare.{best.role}", what=fact_name(best.name), there=_value(best.there), here=_value(best.here))
+    elif best.role in ("explains", "adds", "may"):
+        yield _told(best, f"compare.{best.role}")
+        differences = differences[1:]
     else:
         yield phrase("compare.open")
     for difference in differences:
@@ -168,11 +167,11 @@ def _sentences(comparison: Comparison) -> Iterator[Text]:
         yield _told(difference)
 
 
-def _told(difference: Difference) -> Text:
+def _told(difference: Difference, key: str = "compare.line") -> Text:
     """A difference in one line: both values, where each stands, and what it takes off."""
     saves = phrase("compare.saves", saves=show(difference.saves.bytes)) if difference.saves is not None else Text("", "")
     return phrase(
-        "compare.line",
+        key,
         what=fact_name(difference.name),
         there=_value(difference.there),
         here=_value(difference.here),

@@ -31,7 +31,7 @@ _SINCE = time.time()
 
 
 class Watch:
-    """Explains exceptions. `config`: one config or several, as a Path or as text. `report`: called with the diagnosis; by default the
+    """Explains exceptions. `config`: one config or several, as a path or as text. `report`: called with the diagnosis; by default the
     answer is printed on standard error. Further options are those of `explain`."""
 
     def __init__(
@@ -43,7 +43,8 @@ class Watch:
         **options: Any,
     ) -> None:
         single = isinstance(config, (str, bytes, Path)) or hasattr(config, "read")
-        self.configs: list[Any] = [config] if single else list(config)  # type: ignore[arg-type]
+        given: list[Any] = [config] if single else list(config)  # type: ignore[arg-type]
+        self.configs = [Path(each) if names_a_file(each) else each for each in given]
         self.report, self.lang, self.options = report, lang, options
 
     def handle(self, error: BaseException | None) -> None:
@@ -107,6 +108,11 @@ class Watch:
         """What takes the options that the answer names, once the output of this process is in a file."""
         files = [str(config) for config in self.configs if isinstance(config, Path)]
         return ["oomdoctor", "explain", "job.log", *(word for file in files for word in ("--config", file)), "--verbose"]
+
+
+def names_a_file(config: object) -> bool:
+    """Whether a string is the path of a file and not the text of a config."""
+    return isinstance(config, str) and "\n" not in config and len(config) < 4096 and Path(config).is_file()
 
 
 class watch(Watch, ContextDecorator):  # noqa: N801 - used like a function: with watch():

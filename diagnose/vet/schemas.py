@@ -70,6 +70,7 @@ class Unless(Both):
     if_: str | list[str] = Field(alias="if")
     even: Literal["unknown"] = "unknown"
     gains: Literal["little", ""] = ""
+    tries: Literal["nobody", ""] = ""
 
 
 class Price(Row):
@@ -734,10 +735,12 @@ class Vocabulary(Row):
     returns_to_card: list[str]
     last_resort: list[str]
     fills_host: list[str]
+    is_the_host: list[str]
     fills_card: list[str]
     stays_in_memory: list[str]
     causes_of_training: list[str]
     held_by_others: list[str]
+    beside_the_estimate: list[str]
     acts_on: dict[str, list[str]]
     of_torch: list[str]
     mends: list[str]
@@ -747,6 +750,7 @@ class Vocabulary(Row):
 
 class FamilyRow(Row):
     memory: Literal["card", "host", ""] = ""
+    place: Literal["shm", "ram"] = "ram"
     allocator: Literal["cuda", "npu", "exact", ""] = ""
     shared: bool = False
     lacks: list[str] = []

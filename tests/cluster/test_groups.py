@@ -47,7 +47,7 @@ def test_every_way_of_grouping_counts_the_same_jobs(held: Held, by: str) -> None
     told = summarize(held, by)
     assert told.by == by and sum(group.jobs for group in told.groups) == told.counts.failed
     order = [(group.cost.seconds, group.jobs) for group in told.groups]
-    assert order == sorted(order, reverse=True), "the dearest first"
+    assert order == sorted(order, reverse=True), "the most expensive first"
     assert [group.number for group in told.groups] == list(range(1, len(told.groups) + 1))
     assert sum(group.cost.seconds for group in told.groups) == pytest.approx(told.cost.seconds)
 

@@ -365,7 +365,7 @@ def test_the_page_names_the_mistake_of_the_week_first(found: Summary, held: Held
     """The question of Monday morning: how many, what, what it cost, what to change."""
     page = report.html(held, found)
     heading = page.index("<h1>")
-    cost, edit = "GPU-hours, known of", "disable_gradient_checkpointing: false"
+    cost, edit = "GPU-hours, known for", "disable_gradient_checkpointing: false"
     for words in ("42 of 100 memory failures are one mistake.", "Every layer&#39;s activations", cost, edit):
         assert heading < page.index(words, heading) < page.index("<main>"), words
     assert kept("checkpointing-switched-off")[1] in page

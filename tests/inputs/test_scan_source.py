@@ -103,7 +103,7 @@ def test_what_cannot_be_read_is_a_complaint(tmp_path: Path, name: str, says: str
     """One sentence that names the file, in both languages, instead of a traceback."""
     with pytest.raises(UserError, match=says) as caught:
         log_scan.scan(Source.file(tmp_path / name if name else tmp_path, "job.log"))
-    assert caught.value.to("zh").startswith("job.log: ")
+    assert caught.value.to("zh").startswith("job.log：")
 
 
 def test_a_closed_stream_is_a_complaint() -> None:

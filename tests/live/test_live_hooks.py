@@ -72,6 +72,16 @@ def test_exceptions_of_memory_are_explained(error: Exception) -> None:
     assert found.verdict.status in ("oom", "suspected")
 
 
+def test_a_config_is_named_by_a_string_too(tmp_path: Path) -> None:
+    """`watch(config="train.yaml")` names a file, and `watch(config=text)` is one."""
+    text = "model_name_or_path: Qwen/Qwen2.5-7B\nstage: sft\ncutoff_len: 1234\nper_device_train_batch_size: 7\n"
+    (file := tmp_path / "train.yaml").write_text(text)
+    for config in (str(file), text):
+        (found,) = raised(RuntimeError(OOM), config=config)
+        assert {fact.name: fact.value for fact in found.facts}["train.micro_batch_size"] == 7
+        assert not [notice for notice in found.notices if notice.level == "error"]
+
+
 @pytest.mark.parametrize("error", [ValueError("shapes"), KeyboardInterrupt(), SystemExit(3), RuntimeError("NaN in loss")])
 def test_others_pass_in_silence(error: BaseException, capsys: pytest.CaptureFixture[str]) -> None:
     assert raised(error) == []

@@ -78,7 +78,7 @@ def test_a_full_node_has_no_limit_to_raise(asked: Any) -> None:
 
 def test_fewer_processes_hold_as_much_of_what_is_divided_among_them(asked: Any) -> None:
     refused = {each.id: each.reason.en for each in asked(gpus=8).rejected}
-    assert "fewer of them on the node hold as much" in refused["fewer_processes"]
+    assert "with fewer on the node each holds more" in refused["fewer_processes"]
 
 
 def test_saving_is_advised_on_only_where_it_was_going_on(asked: Any) -> None:

@@ -131,9 +131,7 @@ def test_a_remedy_without_an_edit_says_which_key_it_is() -> None:
 
 
 def test_where_no_framework_is_known_a_question_names_the_key_of_the_commonest() -> None:
-    asked = next(
-        each for each in diagnosed("refused-with-most-of-the-card-free").outcome.questions if each.fact == "train.micro_batch_size"
-    )
+    asked = next(each for each in diagnosed("a-bare-message-and-six-gigabytes").outcome.questions if each.fact == "train.micro_batch_size")
     assert "for instance per_device_train_batch_size" in asked.how.en and "例如 transformers" in asked.how.zh
 
 

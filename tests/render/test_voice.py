@@ -178,10 +178,11 @@ def test_what_could_not_be_read_is_said_before_the_advice(lang: Lang) -> None:
     case = CORPUS / "llamafactory-6800"
     diagnosis = explain(case / "error.log", configs=[Path("nope.yaml")])
     told = (render(diagnosis, lang, View()), markdown.render(diagnosis, lang), chat(diagnosis, "slack", lang).text)
-    assert all(text.count("nope.yaml: ") == 1 for text in told)
+    named = "nope.yaml：" if lang == "zh" else "nope.yaml: "
+    assert all(text.count(named) == 1 for text in told)
     for text in (*told, html.render(diagnosis, lang)):
         seen = one_line(text)
-        assert seen.index("nope.yaml: ") < seen.index("expandable_segments") and "--apply" not in seen
+        assert seen.index(named) < seen.index("expandable_segments") and "--apply" not in seen
 
 
 @for_each("lang", ["en", "zh"])

@@ -52,6 +52,13 @@ def test_the_setting_that_takes_memory_comes_first(tmp_path: Path) -> None:
     assert "2,048" in found.lines[0].zh
 
 
+def test_a_difference_is_said_once(tmp_path: Path) -> None:
+    """With its place and what it takes off, in the sentence that says that it explains the failure."""
+    lines = compared(tmp_path, {"length": 2048, "rows": 4}, {"length": 8192, "rows": 4}).lines
+    for texts, what in (([line.en for line in lines], "sequence length limit"), ([line.zh for line in lines], "序列长度上限")):
+        assert sum(what in text for text in texts) == 1 and "train.yaml" in "".join(texts)
+
+
 def test_what_both_have_is_no_difference(tmp_path: Path) -> None:
     same = {"length": 2048, "rows": 4}
     assert compared(tmp_path, same, same).differences == ()

@@ -73,6 +73,17 @@ def test_a_good_end_leaves_no_log_behind(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("oomdoctor-*"))) == 1
 
 
+@pytest.mark.parametrize(
+    "lang, said", [("en", "no memory failure was found; the output is in"), ("zh", "没有发现内存或显存不足；输出保存在")]
+)
+def test_a_log_that_nobody_asked_for_is_named(tmp_path: Path, lang: str, said: str) -> None:
+    """A failure of another kind: one line says where the output is; with --log none is needed."""
+    done = run(tmp_path, "sh", "-c", "exit 3", options=("--lang", lang))
+    (log,) = tmp_path.glob("oomdoctor-*")
+    assert said in done.stderr.decode() and log.name in done.stderr.decode()
+    assert not run(tmp_path, "sh", "-c", "exit 3").stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
 def test_a_signal_that_ended_it_is_told_as_shells_do(tmp_path: Path, number: signal.Signals) -> None:
     """128 and the number of the signal."""

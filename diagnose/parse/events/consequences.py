@@ -49,7 +49,7 @@ def _build_event(marks: Sequence[Mark], cause: int, attempt: int) -> Event:
     return Event(
         family=statement_specs("consequences")[first.kind].family,
         status="none",
-        exception=first.words,
+        exception=first.words.rstrip(" ()"),
         attempt=attempt,
         rank=prefix.rank,
         local_rank=prefix.local_rank,

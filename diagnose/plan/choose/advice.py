@@ -26,7 +26,7 @@ from diagnose.plan.pricing.context import SAID, Editor, Job, Offer
 from diagnose.plan.pricing.fit import may_exceed
 from diagnose.plan.pricing.pricer import Reprice
 from diagnose.plan.questions.askable_facts import asked_first
-from diagnose.plan.questions.open_questions import questions
+from diagnose.plan.questions.open_questions import is_beside_the_estimate, questions
 from diagnose.plan.questions.unsettled_rules import unsettled
 from diagnose.plan.remedies import remedy_rules
 from diagnose.plan.remedies.remedy import Outcome, Price, Rejected
@@ -83,6 +83,7 @@ def make(
         unsettled=unsettled(job),
         faults=(*unread, *faults),
         usual=usual and bool(offers) and base_rates.is_usual(offers[0]),
+        beside=is_beside_the_estimate(offers, job),
     )
 
 

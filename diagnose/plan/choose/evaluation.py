@@ -102,14 +102,18 @@ def by_ledger(rule: Rule, job: Job) -> Offer | Rejected | None:
     peak = bench.need(after) if bench.trust in ("full", "short") else None
     if bench.trust in ("full", "short") and (verdict := pointless(rule, job, saving)) is not None:
         if rule.alone is None:
-            return Rejected(rule.remedy, rule.id, verdict)
-        do = done_by(rule, job)
-        why = join_texts(*((do, phrase("plan.next_sentence")) if do is not None else ()), fill_facts(rule.alone, job))
+            return None if failed_with_room(job) else Rejected(rule.remedy, rule.id, verdict)
+        why = done_by(rule, job) or fill_facts(rule.alone, job)
         return offered(rule, job, changes, Saving(Size.exactly(0)), peak, bench.fits(changes), why, host)
     if rule.turns == CAPACITY:
         return on_larger_card(rule, job, changes)
     why = join_texts(why_saves(job, saving, peak), by_length(job, changes), milder(rule, job, changes))
     return offered(rule, job, changes, saving, peak, bench.fits(changes), why, host)
+
+
+def failed_with_room(job: Job) -> bool:
+    """Whether it failed though the ledger fits: what filled the memory is not in it, so that it proves nothing useless."""
+    return job.book.word("log.family") is not None and job.bench.fits({}) == "yes"
 
 
 def why_without_price(rule: Rule, job: Job, changes: dict[str, Value]) -> Text | None:

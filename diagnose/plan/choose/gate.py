@@ -28,7 +28,7 @@ from diagnose.plan.edits.editability import has_unwritable_key, is_for_another_t
 from diagnose.plan.edits.sentences import engine_of, fact_name, fill_facts, source_text, value_text
 from diagnose.plan.pricing.candidate_values import goes_the_way, value_for
 from diagnose.plan.pricing.context import Job, Offer
-from diagnose.plan.remedies.remedy import Rejected
+from diagnose.plan.remedies.remedy import Edit, Rejected
 from diagnose.plan.remedies.remedy_rules import Rule, Unless
 from diagnose.records import NamedTuple
 from diagnose.units import Size, show
@@ -54,7 +54,7 @@ def refusal(rule: Rule, job: Job) -> Refusal | None:
     against = contraindicated(rule, job)
     reason = ruled_out(rule, job) or without_effect(rule, job) or in_effect(rule, job)
     if against is not None and not (against.gains_little and reason is not None):
-        return Refusal(fill_facts(against.reason, job), little=against.gains_little)
+        return Refusal(fill_facts(against.reason, job), idle=against.idle, little=against.gains_little)
     if reason is not None:
         return Refusal(reason)
     if vocabulary.any_sample() in job.calls and job.of_unknown_kind(rule.remedy):
@@ -236,12 +236,15 @@ def opposites(offers: Sequence[Offer]) -> Iterator[Offer]:
 
 
 def once(offers: Sequence[Offer]) -> Iterator[Offer]:
-    """The offers without those whose act an earlier one names in other words."""
+    """The offers without those whose act an earlier one names in other words, or whose edits are those of an earlier one."""
     said: set[str] = set()
+    made: set[frozenset[Edit]] = set()
     acts: Sequence[Sequence[str]] = rule_files.table("vocabulary")["acts"]
     for offer in offers:
-        if not any(offer.rule.id in act and said.intersection(act) for act in acts):
+        edits = frozenset(offer.remedy.edits)
+        if edits not in made and not any(offer.rule.id in act and said.intersection(act) for act in acts):
             said.add(offer.rule.id)
+            made.update([edits] if edits else [])
             yield offer
 
 

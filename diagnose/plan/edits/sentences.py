@@ -43,12 +43,12 @@ def fact_name(name: str) -> Text:
 
 
 def asked(name: str) -> Text:
-    """The question for a fact or knob: its own, else its name with a question mark."""
+    """The question for a fact or knob: its own, else one of its kind about its name."""
     entry = declared(name)
     if entry is not None and entry.ask:
         return Text(entry.ask["en"], entry.ask["zh"])
-    named = fact_name(name)
-    return Text(f"{named.en}?", f"{named.zh}？")
+    kind = entry.kind if entry is not None and entry.kind in ("version", "switch") else "value"
+    return phrase(f"plan.ask_of_{kind}", name=fact_name(name))
 
 
 def value_text(value: Value) -> Text:

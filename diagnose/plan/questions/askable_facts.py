@@ -40,10 +40,13 @@ def _is_of_another_framework(fact: str, job: Job) -> bool:
 
 def is_irrelevant(fact: str, job: Job) -> bool:
     """Whether the fact is about training while the job trains nothing, about the trainer's model while an inference engine ran
-    out, about a model and its samples where no network runs, or about a model that draws, which is known and has no such shape."""
+    out, about a model and its samples where no network runs, about an evaluation where there is none, or about a model that a name or
+    config.json does not describe."""
     if job.book.word("run.takes") == "none":
         return not fact.startswith(("hardware.", "host.", "run."))
-    if fact in ("model.shape", "model.path") and "drawing.model" in job.book:
+    if fact in ("model.shape", "model.path") and is_of_no_catalogue(job):
+        return True
+    if fact.startswith("eval.") and job.regime in ("serve", "generate_media"):
         return True
     of_training = fact.startswith(("train.", "lora.", "zero.", "fsdp.", "galore.")) and fact not in _KNOBS_OF_ANY_RUN
     if not job.trains and of_training:
@@ -51,6 +54,13 @@ def is_irrelevant(fact: str, job: Job) -> bool:
     return fact.startswith(("train.", "lora.", "zero.", "model.")) and (
         job.book.word("log.role") == "engine" or families.of(job.book.word("log.family")).engine != ""
     )
+
+
+def is_of_no_catalogue(job: Job) -> bool:
+    """Whether neither a name nor a config.json could tell the model's shape: it draws, or is one of pictures or sounds that no trainer
+    known here loads."""
+    is_seen = "drawing.model" in job.book or ("run.sees" in job.book and not job.book.word("train.framework"))
+    return is_seen and job.book.shape("model.shape") is None
 
 
 def asked_first(job: Job) -> dict[str, tuple[str, ...]]:

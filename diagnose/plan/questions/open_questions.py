@@ -10,7 +10,15 @@ from diagnose.phrases import Text, phrase
 from diagnose.plan.edits.sentences import asked, fill_facts, join_texts, range_text
 from diagnose.plan.pricing.context import USUAL, Job, Offer
 from diagnose.plan.pricing.spread import cards_that_do
-from diagnose.plan.questions.askable_facts import ROLLOUT_STAGES, answer_option, asked_first, how_to_learn, is_askable, is_irrelevant
+from diagnose.plan.questions.askable_facts import (
+    ROLLOUT_STAGES,
+    answer_option,
+    asked_first,
+    how_to_learn,
+    is_askable,
+    is_irrelevant,
+    is_of_no_catalogue,
+)
 from diagnose.plan.remedies.remedy import Plan, Question
 from diagnose.units import show
 
@@ -39,7 +47,7 @@ def questions(job: Job, offers: Sequence[Offer], plan: Plan | None) -> tuple[Que
 
 def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterator[tuple[str, Text]]:
     """Unknown facts, each with the reason why it matters, the most useful first; a fact may come twice."""
-    trust, has_no_rows = job.bench.trust, job.book.word("log.phase") in _PHASES_WITHOUT_ROWS
+    has_no_rows = job.book.word("log.phase") in _PHASES_WITHOUT_ROWS
     certain = bool(job.judgement.causes) and job.judgement.causes[0].outcome == "fires"
     first = job.judgement.causes[0] if job.judgement.causes else None
     is_usual = any(offer.call is not None and offer.call.cause.rule == USUAL for offer in offers)
@@ -51,10 +59,33 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
         yield from node_facts(job)
     if first is not None and first.outcome == "likely" and first.missing and is_askable(first.missing, job):
         yield first.missing, phrase("plan.ask_presumed", fact=asked(first.missing))
+    is_beside = is_beside_the_estimate(offers, job)
+    if not is_beside:
+        yield from estimate_facts(job, offers, plan, has_no_rows)
+    steps = [offer for step in (plan.steps if plan else ()) for offer in offers if offer.id == step]
+    if not is_beside:
+        yield from verdict_facts(job, only_releases=certain)
+    yield from remedy_facts(steps, job)
+    is_enough = plan is not None and plan.fits in ("yes", "likely") and keeps_results(plan, offers)
+    yield from host_memory_facts(steps if is_enough else (*steps, *offers), job)  # a plan that is enough needs no alternatives
+    yield from remedy_facts([offer for offer in offers if offer not in steps], job, outside_plan=True)
+
+
+def is_beside_the_estimate(offers: Sequence[Offer], job: Job) -> bool:
+    """Whether no fact of the model changes the first thing to do: it answers a cause of which the estimate says nothing, or nobody can name
+    the model, so that there is no estimate."""
+    first = offers[0].call.cause.cause if offers and offers[0].call is not None else ""
+    return first in vocabulary.having("beside_the_estimate") or is_of_no_catalogue(job)
+
+
+def estimate_facts(job: Job, offers: Sequence[Offer], plan: Plan | None, has_no_rows: bool) -> Iterator[tuple[str, Text]]:
+    """What the estimate lacks, the most useful first."""
+    trust = job.bench.trust
     if not (plan and plan.fits in ("yes", "likely") and keeps_results(plan, offers)) and (cards := cards_that_do(job)):
         yield "parallel.world", phrase("plan.ask_spread", fact=asked("parallel.world"), cards=str(cards))
     if is_card_unknown(job):
-        yield "hardware.gpu", phrase("plan.ask_card", fact=asked("hardware.gpu"))
+        key = "plan.ask_card" if job.book.word("log.family") is not None else "plan.ask_card_of_check"
+        yield "hardware.gpu", phrase(key, fact=asked("hardware.gpu"))
     if trust == "over":
         cards = job.book.count("parallel.world") or job.book.count("hardware.count")
         decisive = _DECISIVE_ON_ONE_CARD if cards == 1 else _DECISIVE
@@ -71,12 +102,6 @@ def useful_facts(job: Job, offers: Sequence[Offer], plan: Plan | None) -> Iterat
         from diagnose.plan.questions.estimate_width import narrowing_facts  # only asked of a job that has not failed
 
         yield from narrowing_facts(job)
-    steps = [offer for step in (plan.steps if plan else ()) for offer in offers if offer.id == step]
-    yield from verdict_facts(job, only_releases=certain)
-    yield from remedy_facts(steps, job)
-    is_enough = plan is not None and plan.fits in ("yes", "likely") and keeps_results(plan, offers)
-    yield from host_memory_facts(steps if is_enough else (*steps, *offers), job)  # a plan that is enough needs no alternatives
-    yield from remedy_facts([offer for offer in offers if offer not in steps], job, outside_plan=True)
 
 
 def first_knobs(job: Job, offers: Sequence[Offer]) -> Iterator[tuple[str, Text]]:

@@ -144,3 +144,4 @@ class Outcome(NamedTuple):
     unsettled: tuple[Unsettled, ...] = ()
     faults: tuple[Text, ...] = ()  # errors in remedy rules, not in the job
     usual: bool = False  # the first remedies are those that help most often in such failures: nothing that is known calls for others
+    beside: bool = False  # no fact that could be asked for decides whether the first step is enough: the estimate says nothing of it

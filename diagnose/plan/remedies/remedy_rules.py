@@ -43,12 +43,14 @@ class Choice(NamedTuple):
 
 class Unless(NamedTuple):
     """A contraindication: if all comparisons hold, the remedy is rejected for this reason. `even_unknown`: also if it is unknown
-    whether they hold, because the remedy might break the run. `gains_little`: it breaks nothing, and is said to gain little."""
+    whether they hold, because the remedy might break the run. `gains_little`: it breaks nothing, and is said to gain little. `idle`:
+    the job has nothing of the kind, so that nobody tries it."""
 
     all: tuple[Comparison, ...]
     reason: Text
     even_unknown: bool = False
     gains_little: bool = False
+    idle: bool = False
 
 
 class Rule(NamedTuple):
@@ -241,7 +243,13 @@ def _build_rule(data: Mapping[str, Any], *, ours: bool = False) -> Rule:
 
 def _build_unless(entries: Iterable[Mapping[str, Any]]) -> tuple[Unless, ...]:
     return tuple(
-        Unless(tuple(map(comparison_of, entry["if"])), _build_text(entry), entry.get("even") == "unknown", entry.get("gains") == "little")
+        Unless(
+            tuple(map(comparison_of, entry["if"])),
+            _build_text(entry),
+            entry.get("even") == "unknown",
+            entry.get("gains") == "little",
+            entry.get("tries") == "nobody",
+        )
         for entry in entries
     )
 

@@ -221,8 +221,8 @@ class _MessageParts:
         return "\n".join(filter(None, (self.causes(), *map(self.dialect.escape, more))))
 
     def causes(self) -> str:
-        causes = [cause for cause in self.diagnosis.judgement.causes if not cause.also_true][:3]
-        if causes:
+        causes = failure_text.listed_causes(self.diagnosis, 3)
+        if any(not cause.also_true for cause in self.diagnosis.judgement.causes):
             text = failure_text.brief_causes(
                 causes,
                 card_bar.figures_of_causes(self.diagnosis, self.lang),

@@ -44,6 +44,9 @@ UNRELIABLE = ("below", "above", "lacks")
 #: Facts of which each tells how large a model is.
 KNOWN_BY = ("model.shape", "model.total_params", "model.likely_params")
 
+#: Where less than this share of the card is left to the job, it is said that others hold the rest.
+LEFT = 0.6
+
 #: Of how many remedies a page asks what became of them.
 MOST_TRIED = 5
 
@@ -130,8 +133,8 @@ def saving(remedy: Remedy, lang: Lang, alone: bool = True) -> str:
         return word("keeps_usable", lang, size=show(remedy.saves.high))
     if remedy.fits == "unknown":
         return word("may_save_most", lang, size=show(remedy.saves.high))
-    if remedy.beyond:
-        gain = "" if remedy.peak is None else word("peak_after", lang, size=amount(remedy.peak, lang))
+    if remedy.beyond:  # what a step leaves is said of the whole plan, in its heading
+        gain = "" if remedy.peak is None or not alone else word("peak_after", lang, size=amount(remedy.peak, lang))
     else:
         gain = saved_amount(remedy, lang)
     return comma(lang).join(filter(None, (gain, verdict)))
@@ -185,12 +188,17 @@ def useless(rejected: Iterable[Rejected]) -> list[Rejected]:
     return [rejection for rejection in rejected if not rejection.little]
 
 
-def rejection_lines(rejected: Sequence[Rejected], lang: Lang) -> list[str]:
-    """Rejected remedies grouped by reason: their names, then the reason."""
+def rejection_lines(rejected: Sequence[Rejected], lang: Lang, most: int | None = None) -> list[str]:
+    """Rejected remedies grouped by reason: their names, of one reason `most` of them, then the reason."""
     named: dict[str, list[str]] = {}
     for rejection in useless(rejected):
         named.setdefault(sentence(rejection.reason.to(lang), lang), []).append(name_of("remedy", rejection.id, lang))
-    return [f"{word('next_name', lang).join(names)}{colon(lang)}{reason}" for reason, names in named.items()]
+    lines = []
+    for reason, names in named.items():
+        beyond = len(names) - most if most is not None else 0
+        more = word("more_names", lang, count=beyond) if beyond > 0 else ""
+        lines.append(f"{word('next_name', lang).join(names[:most])}{more}{colon(lang)}{reason}")
+    return lines
 
 
 def without_idle(rejected: Sequence[Rejected]) -> list[Rejected]:
@@ -300,8 +308,11 @@ def plan_heading(plan: Plan, diagnosis: Diagnosis, ledger: Ledger | None, lang: 
     if on_host(diagnosis):
         later_peak = plan.predicted_peak if vocabulary.having("returns_to_card").intersection(plan.steps) else None
         return lead + (bracketed(word("card_then", lang, peak=amount(later_peak, lang)), lang) if later_peak else "")
+    if is_open and diagnosis.outcome.beside and not diagnosis.outcome.usual:
+        return lead
     if is_open:
-        return lead + bracketed(word("usual", lang) if diagnosis.outcome.usual else open_reason(diagnosis, ledger, lang), lang)
+        usual = word("usual_check" if diagnosis.asked == "check" else "usual", lang)
+        return lead + bracketed(usual if diagnosis.outcome.usual else open_reason(diagnosis, ledger, lang), lang)
     return f"{lead}{colon(lang)}{plan_peak(plan, ledger, lang, deviation in UNRELIABLE)}"
 
 
@@ -350,7 +361,8 @@ def plan_peak(plan: Plan, ledger: Ledger | None, lang: Lang, is_unreliable: bool
     told = word("peak_only", lang, peak=peak)
     if room is not None:  # nobody reads 46 of 14 GiB
         over = plan.predicted_peak.high > room.high
-        told = word("peak_over" if over else "peak_of", lang, peak=peak, usable=amount(room, lang))
+        shared = ledger is not None and ledger.capacity is not None and room.bytes < LEFT * ledger.capacity.bytes
+        told = word("peak_over" if over else "peak_beside" if shared else "peak_of", lang, peak=peak, usable=amount(room, lang))
     return fits + bracketed(told, lang)
 
 

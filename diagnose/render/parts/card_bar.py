@@ -121,7 +121,7 @@ def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     if diagnosis.verdict.status not in ("oom", "suspected") and diagnosis.asked != "check":
         return None
     if failure_text.on_host(diagnosis):
-        return host_card(diagnosis, lang)
+        return unless_alone(host_card(diagnosis, lang))
     ledger, event = memory_rows.main_ledger(diagnosis), diagnosis.root
     moment = ledger.moment(ledger.failing) if ledger is not None else None  # any other moment is not what the message tells of
     capacity = card_capacity(diagnosis)
@@ -132,8 +132,12 @@ def build_card(diagnosis: Diagnosis, lang: Lang) -> Card | None:
     moment = moment or (ledger.peak if ledger is not None else None)
     if ledger is None or moment is None or not moment.terms or (not ledger.complete and set(bytes_by_part(moment)) <= {"other"}):
         return None  # buffers alone say nothing of a job whose model is unknown
-    memory = estimated_card(ledger, moment, event, lang, engine_share(diagnosis) if ledger.role == "engine" else None)
-    return memory if len(memory.parts) > 1 else None  # one part alone says no more than its figure does
+    return unless_alone(estimated_card(ledger, moment, event, lang, engine_share(diagnosis) if ledger.role == "engine" else None))
+
+
+def unless_alone(memory: Card | None) -> Card | None:
+    """The bar, but for one of a single part, which says no more than its figure does."""
+    return memory if memory is not None and len(memory.parts) > 1 else None
 
 
 def card_capacity(diagnosis: Diagnosis) -> Size | None:

@@ -134,9 +134,18 @@ def part_of_card(share: float, lang: Lang) -> str:
 
 def why_line(diagnosis: Diagnosis, figures: Mapping[str, Figure], lang: Lang) -> str:
     """The leading causes by name, and how sure each is, as a line of its own; empty where none has a name."""
-    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:CAUSES]
+    leading = listed_causes(diagnosis)
     text = brief_causes(leading, figures, lang, [""] * len(leading))
     return f"{why_title(leading, lang)}{colon(lang)}{sentence(text, lang)}" if text else ""
+
+
+def listed_causes(diagnosis: Diagnosis, most: int = CAUSES) -> list[Ruling]:
+    """The leading causes that a line names. One without a figure that is the memory of which the banner says that it ran out is no answer
+    to why."""
+    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][:most]
+    if diagnosis.verdict.status != "oom" or not on_host(diagnosis):
+        return leading
+    return [cause for cause in leading if cause.cause not in vocabulary.having("is_the_host") or cause.accounts_for is not None]
 
 
 def assumption(diagnosis: Diagnosis, lang: Lang) -> str:
@@ -223,7 +232,8 @@ def banner(diagnosis: Diagnosis, lang: Lang) -> str:
     root = diagnosis.verdict.event
     if status == "oom" and root is not None and not diagnosis.events[root].fatal:
         return word("banner_survived_host" if families.of(family).memory == "host" else "banner_survived", lang)
-    return word("banner_host" if status == "oom" and families.of(family).memory == "host" else f"banner_{status}", lang)
+    is_host = status == "oom" and families.of(family).memory == "host"
+    return word(f"banner_host_{families.of(family).place}" if is_host else f"banner_{status}", lang)
 
 
 def is_good_news(diagnosis: Diagnosis) -> bool:

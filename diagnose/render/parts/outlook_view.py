@@ -146,7 +146,8 @@ def table_cells(diagnosis: Diagnosis, lang: Lang) -> list[list[str]]:
 
 
 def is_measured(way: Way) -> bool:
-    return way.batch is not None or way.length is not None or way.card is not None
+    reaches = [reach for reach in (way.batch, way.length) if reach is not None]
+    return any(reach.likely for reach in reaches) or (bool(reaches) and way.need is not None) or way.card is not None
 
 
 def notes(diagnosis: Diagnosis, lang: Lang) -> list[str]:

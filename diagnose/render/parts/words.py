@@ -214,7 +214,7 @@ def question(why: str, how: str, lang: Lang) -> str:
 
 def lower_first(text: str) -> str:
     """The text as it goes on after a colon: its first word in lower case, unless that is a name."""
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+    return text[:1].lower() + text[1:] if text.partition(" ")[0][1:].islower() else text
 
 
 def undecided_causes(rules: Sequence[Unsettled], lang: Lang) -> str:

@@ -122,9 +122,10 @@ def write(screen: Screen) -> None:
     why(screen)
     above = len(page.lines)
     character_bar.append(page, diagnosis, lang)
-    if "first gap" in screen.omitted and page.lines[above:]:
+    is_drawn = bool(page.lines[above:])
+    if "first gap" in screen.omitted and is_drawn:
         del page.lines[above]
-    caveats(screen)
+    caveats(screen, is_drawn)
     full_text.snapshot(page, diagnosis, lang, brief=True, short="sums of the snapshot" in screen.omitted)
     outlook_view.append(page, diagnosis, lang, edits=False)
     remedies(screen)
@@ -142,7 +143,7 @@ def write(screen: Screen) -> None:
 def why(screen: Screen) -> None:
     """The causes named in the headline: certainty, size, and places other than that of the banner."""
     diagnosis, lang = screen.diagnosis, screen.lang
-    leading = [cause for cause in diagnosis.judgement.causes if not cause.also_true][: failure_text.CAUSES]
+    leading = failure_text.listed_causes(diagnosis)
     limit = 0 if "places" in screen.omitted else 1 if "second place" in screen.omitted else 2
     share, size = (name not in screen.omitted for name in ("shares", "figures of causes"))
     failed = failure_text.failure_place(diagnosis)
@@ -152,15 +153,19 @@ def why(screen: Screen) -> None:
     )
     if text:
         screen.page.say(f"{failure_text.why_title(leading, lang)}{colon(lang)}{words.sentence(text, lang)}")
-    elif not leading and diagnosis.verdict.status in ("oom", "suspected") and diagnosis.asked != "check":
+    elif (
+        not any(not cause.also_true for cause in diagnosis.judgement.causes)
+        and diagnosis.verdict.status in ("oom", "suspected")
+        and diagnosis.asked != "check"
+    ):
         screen.page.say(failure_text.no_cause(diagnosis, lang, card_bar.largest_part(diagnosis, lang)))
     screen.page.say(failure_text.assumption(diagnosis, lang))
     if "later failure" not in screen.omitted:
         screen.page.say(memory_rows.later_failure(diagnosis, lang), style="note")
 
 
-def caveats(screen: Screen) -> None:
-    """What the bar does not show: a higher peak elsewhere, an estimate that contradicts the log or is incomplete."""
+def caveats(screen: Screen, is_drawn: bool) -> None:
+    """What the bar does not show: a higher peak elsewhere, an estimate that contradicts the log or, where it was drawn, is incomplete."""
     page, diagnosis, lang = screen.page, screen.diagnosis, screen.lang
     ledger = memory_rows.main_ledger(diagnosis)
     moment = memory_rows.main_moment(ledger)
@@ -177,7 +182,7 @@ def caveats(screen: Screen) -> None:
         and not doubt
     ):
         page.say(memory_rows.peak_text(ledger, moment, lang), "  ", style="note")
-    if "unknowns" not in screen.omitted and moment.terms and not is_said_by_heading(ledger, diagnosis):
+    if "unknowns" not in screen.omitted and is_drawn and moment.terms and not is_said_by_heading(ledger, diagnosis):
         page.say(memory_rows.missing_facts(ledger, lang), "  ", style="note")
 
 
@@ -247,7 +252,7 @@ def rejected(screen: Screen) -> None:
     for line in advice_text.little_gains(screen.diagnosis, screen.lang):
         screen.page.say(line, "", "  ", style="note")
     limit = REJECTED - sum(name in screen.omitted for name in ("third rejected", "second rejected", "rejected"))
-    rejections = advice_text.rejection_lines(advice_text.without_idle(screen.diagnosis.outcome.rejected), screen.lang)
+    rejections = advice_text.rejection_lines(advice_text.without_idle(screen.diagnosis.outcome.rejected), screen.lang, REJECTED)
     full_text.rejected(screen.page, rejections[:limit], screen.lang)
 
 

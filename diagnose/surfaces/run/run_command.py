@@ -110,11 +110,13 @@ def answer_failure(
 
 
 def print_answer(command: Sequence[str], log: run_log.RunLog, rank_number: int | None, options: Mapping[str, object], lang: Lang) -> None:
-    """Print the diagnosis of the log: nothing without a memory failure, one sentence if another rank has printed it."""
+    """Print the diagnosis of the log: where the log is without a memory failure, one sentence if another rank has printed it."""
     diagnosis, display = diagnose_log(command, log, options)
-    if diagnosis.verdict.status not in ("oom", "suspected"):
-        return
     path = log.path or ""
+    if diagnosis.verdict.status not in ("oom", "suspected"):
+        if path and rank_number is None and options.get("log") is None:  # a file that nobody asked for
+            print_sentence("run_no_memory_failure", lang, path=path)
+        return
     import shlex
 
     from diagnose.render.formats import RENDERERS
