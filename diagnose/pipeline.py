@@ -148,9 +148,12 @@ def diagnose(
     book.learn(regime.drawing_model(book, sources))
     if event is not None and event.requested is not None:
         from diagnose.adapters.python import script_tensors  # a check needs none: not loaded at start
+        from diagnose.parse.facts import text_figures
 
         book.learn(regime.mentioned_models(book, sources))
-        book.learn(script_tensors.facts(sources, event.requested))
+        sides = dict(reversed(text_figures.told(book).sides))
+        failed = [frame.statement for frame in reversed(event.frames[-3:])] or [event.source_line]
+        book.learn(script_tensors.facts(sources, event.requested, failed, sides))
     book.learn(regime.facts(book, event, sources))
     contradictions = _learn_snapshot(book, snapshot, event) if snapshot is not None else []
     job = notebook.job_id(book, event)

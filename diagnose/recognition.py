@@ -26,8 +26,6 @@ QUANTISED = (
     (re.compile(r"[-_](?:gptq|int4|4bit)(?![A-Za-z\d])|[-_.]w4a\d{1,2}(?![A-Za-z\d])", re.IGNORECASE), "gptq"),
     (re.compile(r"[-_]awq(?![A-Za-z\d])", re.IGNORECASE), "awq"),
 )
-#: Names of copies that somebody has turned into 16 bits.
-UNPACKED = re.compile(r"[-_](?:bf|fp)16\b", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -127,7 +125,7 @@ def _published_quantization(book: FactBook) -> Iterator[Fact]:
         yield _fact("model.quantization", word, Witness("catalogue", text=path))
         yield _fact("model.stored_quantization", word, Witness("catalogue", text=path))
     shape = catalogue.model(path)
-    if shape is not None and shape.published and not UNPACKED.search(path) and not book.switch("report.unpacked"):
+    if shape is not None and shape.published and not catalogue.UNPACKED.search(path) and not book.switch("report.unpacked"):
         yield _fact("rollout.quantization", shape.published, Witness("catalogue", text=path))
 
 

@@ -88,6 +88,9 @@ class Traits:
     deepspeed_direct: bool = False  # DeepSpeed gets its configuration unchanged, so that its own defaults hold
     unsynced_gradients: bool = False  # FSDP reduces only the last micro batch of a step: whole gradients meanwhile
     synced_fsdp2: Releases | None = None  # ... but not in these releases, which know no no_sync of FSDP2
+    leaves_fsdp2_weights: Releases | None = (
+        None  # its own preparation for FSDP2 makes no fp32 of 16-bit weights that learn, as accelerate does
+    )
     unsynced_with_frozen: bool = False  # ... and frozen parameters and adapters are flattened into one
     accumulates_by_default: bool = False  # its scripts accumulate gradients where nobody says so
     reduction_bytes: int | None = None  # FSDP reduces gradients in so many bytes each; None: 2 to 4

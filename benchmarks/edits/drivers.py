@@ -30,6 +30,8 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from edits import stand_ins
@@ -137,6 +139,8 @@ def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Req
         return dataclass(type(one.__name__, (one,), {"__post_init__": lambda _: None, "__module__": one.__module__})) if bare else one
 
     def parse(request: Request) -> Values:
+        if "script" in request:
+            return of_own_script(request)
         names = framework.entries[request["entry"]]["classes"]
         classes = []
         for name in names:
@@ -164,6 +168,45 @@ def of_dataclasses(framework: Framework, *, bare: bool = False) -> Callable[[Req
         return {**found, **{f"unknown {word}": "" for word in unknown}}
 
     return parse
+
+
+class Parsed(Exception):
+    """A script has parsed its arguments."""
+
+
+def of_own_script(request: Request) -> Values:
+    """A script of somebody's own, run to where it parses its arguments."""
+    from transformers import HfArgumentParser
+
+    class Once(HfArgumentParser):  # type: ignore[misc]
+        def parse_args_into_dataclasses(self, *args: Any, **words: Any) -> Any:
+            made = super().parse_args_into_dataclasses(*args, **words)
+            raise Parsed(*made)
+
+    path = str(Path(__file__).with_name("own.py"))
+    sys.argv = [path, *request["argv"]]
+    kept = argparse.ArgumentParser.parse_args
+
+    def parse_args(self: Any, args: Any = None, namespace: Any = None) -> Any:
+        made, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        raise Parsed(made)
+
+    owner: Any = sys.modules["transformers"]
+    real, owner.HfArgumentParser = owner.HfArgumentParser, Once
+    argparse.ArgumentParser.parse_args = parse_args  # type: ignore[method-assign]
+    module = types.ModuleType("__main__")
+    module.__file__, main = path, sys.modules["__main__"]
+    sys.modules["__main__"] = module  # its dataclasses look for their types there
+    try:
+        exec(compile(request["script"], path, "exec"), vars(module))
+    except Parsed as parsed:
+        return values(*parsed.args)
+    finally:
+        sys.modules["__main__"], owner.HfArgumentParser = main, real
+        argparse.ArgumentParser.parse_args = kept  # type: ignore[method-assign]
+    raise Unjudged("a script that parses no arguments")
 
 
 def of_llamafactory(framework: Framework) -> Callable[[Request], Values]:
@@ -215,6 +258,14 @@ def of_axolotl(framework: Framework) -> Callable[[Request], Values]:
     }
 
     def parse(request: Request) -> Values:
+        request = {"config": {}, **request}
+        pairs = zip(request.get("argv", ()), [*request.get("argv", ())[1:], ""], strict=False)  # options over a file's keys
+        given = {
+            word.lstrip("-").replace("-", "_"): yaml.safe_load(value)
+            for word, value in pairs
+            if word.startswith("--") and value[:2] != "--"
+        }
+        request["config"] = {**request["config"], **{key: value for key, value in given.items() if value is not None}}
         capabilities = {"bf16": True, "fp8": True, "n_gpu": 8, "n_node": 1, "compute_capability": "sm_90", "tf32": True}
         made = model(
             **{**framework.needed, **request["config"]},
@@ -562,7 +613,9 @@ def of_hydra(framework: Framework) -> Callable[[Request], Values]:
 
     def parse(request: Request) -> Values:
         folder, *names = framework.entries[request["entry"]]["hydra"]
-        argv = [word for word in request.get("argv", ()) if not word.startswith("-")]
+        named = re.compile(r"--?(config-(path|dir|name)|cp|cd|cn)$")  # whose value is the next word
+        words = request.get("argv", ())
+        argv = [word for before, word in zip(["", *words], words, strict=False) if not word.startswith("-") and not named.match(before)]
         options = " ".join(request.get("argv", ()))
         name = next((one for one in names if re.search(rf"--config-name[= ]'?{one}\b", options)), names[0])
         own = request.get("config")

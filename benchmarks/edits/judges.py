@@ -7,6 +7,7 @@ program's own readers: YAML, JSON and TOML by their libraries, Python by `ast`, 
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from edits.declared import Trees
 from edits.drivers import UNJUDGED
-from edits.launched import options
+from edits.launched import options, written
 from edits.packages import FOLDER, listed, tree
 
 from diagnose.adapters.formats.settings import Document
@@ -58,6 +60,11 @@ class Question(NamedTuple):
     after: str
     since: tuple[tuple[str, str], ...] = ()
 
+    def changes_values(self) -> bool:
+        """Whether a command has the same options before and after, one with another value."""
+        before, after = (_settings(json.loads(text)) for text in (self.before, self.after))
+        return before.keys() == after.keys() and before != after
+
     def disclaims(self, column: Column) -> bool:
         """Whether the edits name a release that is newer than what stands in a column."""
         return any((used := _release(column, program)) is not None and used < Version(first) for program, first in self.since)
@@ -73,20 +80,48 @@ def _release(column: Column, program: str) -> Version | None:
 
 
 def question(document: Document, columns: Sequence[Column], after: str, beside: Mapping[str, str]) -> Question | str:
-    """A question about one part of a file; a reason where it cannot be put to a parser. `beside`: the job's files by their names."""
+    """A question about one part of a file; a reason where it cannot be put to a parser. `beside`: the job's files by their names; a script
+    of one's own among them judges its command itself."""
     if not columns:
         return f"not judged: no package of {document.framework}" if document.framework not in listed() else "not judged: no such release"
     try:
         old, new = _requests(document, columns[0], after, beside)
     except (ValueError, SyntaxError, yaml.YAMLError):
         return f"not judged: {document.form} that its library does not read"
+    if document.form == "python" and (why := _misplaced(document.text, after, columns[-1])):
+        return f"rejected: {why}"
     if old == new and BESIDE.get(document.form, columns[0].framework) != columns[0].framework:
         return question(document, _beside(document.form), after, beside)
     if not old or not new:
         return f"not judged: {'a file in a file' if document.outer else 'the entry point is not started by the file alone'}"
     if old == new:
         return "not judged: a command beside the entry point changes"
+    script = beside.get(Path(document.entry).name, "") if document.form == "shell" and document.entry.endswith(".py") else ""
+    if script and columns[0].framework in ("transformers", "trl"):
+        old, new = {**old, "script": script}, {**new, "script": script}
     return Question(tuple(columns), json.dumps(old, default=str), json.dumps(new, default=str))
+
+
+def _misplaced(before: str, after: str, column: Column) -> str:
+    """What an edit gives to a call of the framework's own classes that has no such field; empty without."""
+    spec = listed()[column.framework]
+    if spec.get("installed"):
+        return ""
+    trees = Trees(_roots(column.framework, column.release))
+    old = Counter((name, word) for name, words in _calls(before) for word in words)
+    for name, words in _calls(after):
+        fields = trees.fields(name) if name[:1].isupper() and words else {}
+        lacking = [word for word in words if fields and word not in fields and not old[name, word]]
+        if lacking:
+            return f"{name} takes no {lacking[0]}"
+    return ""
+
+
+def _calls(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Each call of a script with its keywords."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call):
+            yield _called(node), [word.arg for word in node.keywords if word.arg]
 
 
 #: What judges the other calls of a script in Python, and the variables of one of the shell.
@@ -154,6 +189,8 @@ def _request(form: str, entry: str, column: Column, text: str, beside: Mapping[s
         connections = re.search(r"CUDA_DEVICE_MAX_CONNECTIONS=(\d+)", text)
         name = next((word.partition("=")[2].strip("'\"") for word in words if word.startswith("--config-name=")), "")
         config = beside.get(Path(files.get("config", f"{name}.yaml")).name)
+        if config is None and listed()[column.framework]["judge"] == "axolotl":
+            config = next(written(text), None)
         read = yaml.safe_load(config) if config else None
         return {
             "argv": argv,
@@ -249,12 +286,13 @@ def _filled(pairs: Sequence[tuple[Any, ast.AST]], names: Mapping[str, Any]) -> d
 def _names(tree: ast.AST) -> dict[str, Any]:
     """What a script assigns to names, where that is a literal."""
     found: dict[str, Any] = {}
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
-    for node in sorted(assigned, key=lambda node: node.lineno):
-        try:
-            found[node.targets[0].id] = _literal(node.value, found)  # type: ignore[attr-defined]
-        except (ValueError, TypeError):
-            continue
+    for node in sorted((node for node in ast.walk(tree) if isinstance(node, ast.Assign)), key=lambda node: node.lineno):
+        target, value = node.targets[0], node.value
+        several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts)
+        for one, said in zip(target.elts, value.elts, strict=True) if several else ((target, value),):  # type: ignore[attr-defined]
+            with contextlib.suppress(ValueError, TypeError):
+                if isinstance(one, ast.Name):
+                    found[one.id] = _literal(said, found)
     return found
 
 
@@ -367,11 +405,16 @@ def _key(column: Column) -> tuple[str, str, str]:
     return column.framework, column.release, column.entry
 
 
-def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str, Any]]:
+def _roots(framework: str, release: str) -> list[Path]:
+    """The unpacked packages of a release: its own and those beside it."""
     spec = listed()[framework]
     number = list(map(str, spec["releases"])).index(release)
     beside = {**spec.get("beside", {}), **spec.get("with", {})}
-    roots = [tree(spec.get("package", framework), release), *(tree(name, str(releases[number])) for name, releases in beside.items())]
+    return [tree(spec.get("package", framework), release), *(tree(name, str(releases[number])) for name, releases in beside.items())]
+
+
+def _run(framework: str, release: str, lines: Sequence[str]) -> list[Mapping[str, Any]]:
+    spec, roots = listed()[framework], _roots(framework, release)
     entries = json.dumps({**spec["entries"], "needed": spec.get("needed", {})})
     command = [sys.executable, str(Path(__file__).with_name("drivers.py")), spec["judge"], entries, *map(str, roots)]
     try:
@@ -472,6 +515,8 @@ def verdict(one: Question, said: Answers) -> Verdict:
             why = f"{column.framework} {column.release} {column.entry}: {after['error'] or unknown[0]}"
             return result._replace(group="older", why=why) if result.column else Verdict("rejected", why, column)
         if not result.column and before["values"] == after["values"] and own:
+            if one.changes_values():
+                return Verdict("accepted", "an option of a script of one's own has another value", column)
             return Verdict("not judged", "a key of a script of one's own")
         if not result.column:
             result = Verdict("no effect" if before["values"] == after["values"] else "accepted", "", column)

@@ -53,7 +53,7 @@ def judge(row: Row) -> Judged:
     """The likeliest reading's verdict on the role that fits worst. Never raises: what goes wrong is no answer."""
     try:
         check(row)
-        ledgers = role_ledgers.ledgers(read(row).books[0])
+        ledgers = role_ledgers.ledgers(read(row, open_ended=True).books[0])
     except Refused as reason:
         return Judged(row, "", str(reason))
     except Exception as trouble:

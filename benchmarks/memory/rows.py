@@ -25,6 +25,7 @@ from memory.words import (
     POSSIBLE_BY_STAGE,
     POSSIBLE_FOR_ADAPTERS,
     RELEASES,
+    ROLES,
     SETTLED,
     SHARDING_ENGINES,
     TUNING_IS_OPTIMIZER,
@@ -88,8 +89,8 @@ class Reading(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def read(row: Row) -> Reading:
-    """Raises Refused."""
+def read(row: Row, *, open_ended: bool = False) -> Reading:
+    """`open_ended`: what nobody knows is left open, as a question to the program leaves it. Raises Refused."""
     values: dict[str, Any] = {}
     left_out: list[str] = []
     settings = block(row, "knobs")
@@ -104,8 +105,15 @@ def read(row: Row) -> Reading:
             values.setdefault(name, value)
     values |= _software(row, facts) | _spread(facts) | _engine_file(facts) | _micro_batch(facts, settings)
     values = BY_DEFAULT.get(values.get("train.framework", ""), {}) | _of_the_source(row) | values
-    if facts.get("extra_models") and "teacher.model" not in values:
-        raise Refused("its teacher is not named")
+    if isinstance(facts.get("distributed_optimizer"), bool) and facts.get("engine") == "megatron":
+        values.setdefault("zero.stage", int(facts["distributed_optimizer"]))
+    if shape is not None and shape.vision is None and settings.get("data.images_per_sample"):
+        raise Refused("its vision tower is not given")
+    for role in facts.get("extra_models") or []:
+        if role in ROLES:
+            values.setdefault(ROLES[role], "copy" if role == "reference" else row.get("model_id"))
+        elif "teacher.model" not in values:
+            raise Refused("its teacher is not named")
     if row.get("lengths") == "exact":  # the peak is that of rows of one length
         values.setdefault("data.lengths_vary", False)
     if network is not None:
@@ -121,8 +129,9 @@ def read(row: Row) -> Reading:
         | ({"zero.stage": OFFLOADED_STAGES} if values.get("zero.offload_optimizer") not in (None, "none") else {})
         | (POSSIBLE_FOR_ADAPTERS if values.get("train.finetuning") == "lora" else {})
     )
-    if lacking := [name for name in open_knobs if name not in possible]:
+    if (lacking := [name for name in open_knobs if name not in possible]) and not open_ended:
         raise Refused(f"not known: {', '.join(lacking)}")
+    open_knobs = [name for name in open_knobs if name in possible]
     choices = islice(product(*(possible[name] for name in open_knobs)), MOST_READINGS)
     books = tuple(_book(values | dict(zip(open_knobs, choice, strict=True)), shape, row) for choice in choices)
     return Reading(books, tuple(left_out))

@@ -16,6 +16,14 @@ FRAMEWORKS = {
     "huggingface": "transformers",
     "deepspeed_chat": "deepspeed",
     "finetrainers": "diffusers",
+    "plain loop": "pytorch",
+    "plain loop on accelerate + deepspeed": "accelerate",
+    "kohya sd-scripts": "kohya",
+    "fms-acceleration / trl sfttrainer": "trl",
+    "cogvideo finetune": "diffusers",
+    "mamba-ssm": "pytorch",
+    "vertex model garden": "transformers",
+    "easycontext": "accelerate",
 }
 #: Frameworks whose runs on an engine of another kind the program calls otherwise: framework and engine of the row -> the program's word.
 ON_ENGINE = {("ms-swift", "megatron"): "swift_megatron"}
@@ -36,8 +44,15 @@ WORDS: dict[str, dict[Any, Any]] = {
         "embedding": "none",
         "generative_reranker": "vocabulary",
         "image_classification": "classes",
+        "classification": "classes",
     },
-    "train.optimizer": {"adam": "adamw", "paged_adamw_32bit": "paged_adamw", "adamw_fp8": "adamw_8bit"},
+    "train.optimizer": {
+        "adam": "adamw",
+        "paged_adamw_32bit": "paged_adamw",
+        "adamw_fp8": "adamw_8bit",
+        "adamw_bf16": "adamw_kahan",
+        "optimi_lion": "lion_kahan",
+    },
     "model.attention": {"flash": "flash_attention_2"},
     "model.quantization": {"gptq4": "gptq", "awq4": "awq", "hqq4": "nf4", "int4": "nf4"},  # half a byte and a scale per group of 64, as nf4
     "fsdp.sharding": {"grad_op": "shard_grad_op", "hybrid": "hybrid_shard"},
@@ -129,7 +144,7 @@ FACTS: dict[str, Rule] = {
     "fsdp_version": Rule("fsdp.version"),
     "shard_degree": Rule("fsdp.shard_degree"),
     "sequence_parallel": Rule("parallel.sequence", (False,), minor=True),
-    "distributed_optimizer": Rule("megatron.distributed_optimizer", (False,)),
+    "distributed_optimizer": Rule("", (False, True)),  # rows.read: ZeRO-1
     "async_tensor_parallel": MINOR,
     "pipeline_schedule": Rule("parallel.schedule"),
     "local_batch": MINOR,  # rows.whole_batch
@@ -156,9 +171,9 @@ FACTS: dict[str, Rule] = {
     "trainable_params": Rule("model.trainable_params"),
     "total_params": Rule("model.total_params"),
     "lora_kernels": Rule("lora.kernels", minor=True),
-    "extra_models": Rule("", (["teacher"],)),  # a teacher is refused where its source does not name it (rows.read)
+    "extra_models": Rule("", (["teacher"], ["critic", "reward", "reference"])),  # rows.read
     "preference_loss": Rule("", ("sigmoid", "simpo", "orpo", "dpo"), minor=True),
-    "task": Rule("model.head"),
+    "task": Rule("model.head", ("diffusion", "speech_recognition")),
     "generates_for_eval": Rule("eval.generates"),
     "loss_chunk_rows": Rule("train.loss_chunk_rows", minor=True),
     "loss_tile_bytes": Rule("train.loss_tile_bytes", minor=True),
@@ -169,6 +184,9 @@ FACTS: dict[str, Rule] = {
     "visual_tokens": Rule("data.visual_tokens"),
     "micro_batch_configured": MINOR,
 }
+
+#: Models beside the policy in its processes, as large as it is where the row says no more, and the setting that says so.
+ROLES = {"critic": "critic.model", "reward": "reward.model", "reference": "train.ref_model"}
 
 #: Facts that say what was measured, not how the job was set.
 OF_THE_FIGURE = (
@@ -203,7 +221,7 @@ FIRST_UPDATE = {
 
 #: The sources whose figures are of the last stage of a pipeline, likewise: what the first alone holds is no part of them.
 LAST_STAGE = dict.fromkeys(
-    ("mcore", "mcore_held", "mcore_more"),
+    ("mcore", "mcore_held", "mcore_more", "megatron_functional_2"),
     "NVIDIA/Megatron-LM megatron/training/global_vars.py _set_tensorboard_writer: the last rank alone writes mem-max-allocated-bytes",
 )
 
@@ -222,6 +240,7 @@ SETTLED = {
     ("colossalai", ""): {"transformers": "4.39.3"},
     ("litgpt", ""): {"bitsandbytes": "0.42.0", "torch": "2.4.1"},
 }
+FMS = "https://github.com/foundation-model-stack/fms-acceleration/"
 #: What a source says of all its figures, or shows in files beside them, where its rows have no word for it: how the row's `source` begins,
 #: and the settings, those of a ZeRO stage apart.
 OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
@@ -273,6 +292,18 @@ OF_THE_SOURCE: dict[str, dict[int | None, dict[str, Any]]] = {
     "https://github.com/PrimeIntellect-ai/prime-rl/issues/1685": {
         None: {"train.loss_kernel": "chunked", "train.loss_chunk_rows": 64000 * 2048 // 151936}
     },
+    # plugins/accelerated-peft framework_plugin_autogptq.py under FSDP: tensors of integers become parameters of a float type
+    f"{FMS}blob/main/scripts/benchmarks/refs/a100_80gb.csv, accelerated-peft-autogptq": {None: {"model.shards_packed": True}},
+    # framework_plugin_bnb.py _prepare_model_for_kbit_training: nothing is turned into fp32
+    f"{FMS}blob/876e2ed/scripts/benchmarks/refs/a100_80gb_liger.csv, accelerated-peft-bnb": {
+        None: {"model.prepared": False, "model.quant_storage": "bf16", "train.checkpoint_reentrant": True}
+    },
+    # the lines of 2025-08-07 (ca796fb56); requirements.txt of that day: accelerate==1.9.0, transformers==4.55.0
+    "https://github.com/axolotl-ai-cloud/axolotl/blob/067b021/examples/gpt-oss/README.md": {
+        None: {"version.accelerate": "1.9.0", "version.transformers": "4.55.0"}
+    },
+    # src/models/*.py forward: a CrossEntropyLoss of `output.logits`
+    "https://github.com/ljm565/universal-llm-trainer/": {None: {"train.logits_dtype": "model"}},
     # requirements.txt of April 2026: transformers==4.51.3
     "https://github.com/hpcaitech/ColossalAI/blob/main/README.md, Colossal-AI Benchmark": {None: {"version.transformers": "4.51.3"}},
     # requirements.txt of June 2023: torch>=2.1.0dev
@@ -305,6 +336,7 @@ BY_DEFAULT: dict[str, dict[str, Any]] = {
     "litgpt": {"lora.dropout": 0.05},
     "kohya": {"train.cached_prompts": False},
     "musubi": {"train.cached_prompts": True},
+    "verl": {"rollout.gpu_memory_utilization": 0.5, "rollout.num_generations": 1},  # trainer/config/ppo_trainer.yaml
     "swift": {"lora.dropout": 0.05},
     # megatron/argument/megatron_args.py of 3.8: use_distributed_optimizer, main_grads_dtype, expert_tensor_parallel_size, attention_backend
     "swift_megatron": {

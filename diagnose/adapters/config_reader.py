@@ -10,7 +10,7 @@ from diagnose import catalogue
 from diagnose.adapters.documents.open_config import OpenDocument, open_document
 from diagnose.adapters.formats.config_value import Leaf, Unreadable, name_of
 from diagnose.adapters.formats.settings import ConfigSource, Document, Settings
-from diagnose.adapters.job import config_layers, named_files
+from diagnose.adapters.job import config_layers, named_files, stated_releases
 from diagnose.adapters.job.framework_inference import infer_frameworks, with_script_frameworks
 from diagnose.adapters.job.guessed_settings import guess_settings
 from diagnose.adapters.job.job_start import (
@@ -99,6 +99,7 @@ def read(configs: Sequence[ConfigSource], reading: Reading, book: FactBook, *, w
     facts: list[Fact] = [
         *_framework_facts(parts, documents),
         *run_facts(programs),
+        *stated_releases.facts(documents),
         *script_facts(documents),
         *(code_facts(documents, reading) if with_code else ()),
         *cut_off_facts,

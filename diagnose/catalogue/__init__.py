@@ -14,6 +14,7 @@ from diagnose.catalogue.cards import (
 from diagnose.catalogue.config_json import model_of_config
 from diagnose.catalogue.denoisers import Denoiser, denoiser, denoiser_of_size, network
 from diagnose.catalogue.models import (
+    UNPACKED,
     every_vocabulary,
     families,
     kin,
@@ -25,6 +26,7 @@ from diagnose.catalogue.models import (
 from diagnose.catalogue.parameter_count import Experts, Latent, Model, Vision
 
 __all__ = [
+    "UNPACKED",
     "Card",
     "Denoiser",
     "Experts",

@@ -27,9 +27,27 @@ _ASKED = re.compile(r"[^\n.!。！]{0,60}[?？]")
 USUAL_BITS = 16
 
 
+class Tokens(NamedTuple):
+    """What such a network, a transformer, makes of a picture or clip: the width of a token, pixels of its side and frames of it, tokens
+    of the prompt among them, and what it draws where nobody says (frames, height, width)."""
+
+    width: int
+    cell: int
+    frames: int
+    text: int
+    usual: tuple[int, int, int]
+
+    def of(self, frames: int | None, pixels: int | None) -> int:
+        """Tokens of a clip of so many frames of so many pixels."""
+        count, height, width = self.usual
+        area = pixels // self.cell**2 if pixels else (height // self.cell) * (width // self.cell)
+        return ((frames or count) - 1) // self.frames * area + area
+
+
 class Denoiser(NamedTuple):
     """A network that draws, by its key in the table: the name people know, parameters of one copy, how many copies take turns, and
-    parameters of the text encoders (with their names, largest first) and of the VAE beside it, and whether it makes clips."""
+    parameters of the text encoders (with their names, largest first) and of the VAE beside it, whether it makes clips, the heads of its
+    first attention (0: unknown), how many rows guidance puts side by side, and its tokens where it is a transformer."""
 
     key: str
     called: str
@@ -38,6 +56,9 @@ class Denoiser(NamedTuple):
     encoders: tuple[tuple[str, int], ...]
     vae: int
     clips: bool
+    heads: int = 0
+    passes: int = 1
+    tokens: Tokens | None = None
 
     @property
     def beside(self) -> int:
@@ -64,7 +85,22 @@ def network(key: str) -> Denoiser:
     encoders = [(parts[name]["called"], _params(parts[name])) for name in row["parts"] if "called" in parts[name]]
     vae = sum(_params(parts[name]) for name in row["parts"] if "called" not in parts[name])
     largest_first = tuple(sorted(encoders, key=lambda pair: -pair[1]))
-    return Denoiser(key, row["called"], row["params"], row.get("copies", 1), largest_first, vae, row.get("clips", False))
+    return Denoiser(
+        key,
+        row["called"],
+        row["params"],
+        row.get("copies", 1),
+        largest_first,
+        vae,
+        row.get("clips", False),
+        row.get("heads", 0),
+        row.get("passes", 1),
+        _tokens(row.get("tokens")),
+    )
+
+
+def _tokens(row: dict[str, Any] | None) -> Tokens | None:
+    return Tokens(row["width"], row["cell"], row["frames"], row["text"], tuple(row["usual"])) if row else None
 
 
 def denoiser(path: str) -> str | None:

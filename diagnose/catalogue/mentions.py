@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 
 from diagnose import rule_files
-from diagnose.catalogue.models import MOST_KIN, family_models, kin, model
+from diagnose.catalogue.models import MOST_KIN, families, family_models, kin, model
 from diagnose.catalogue.parameter_count import Model
 
 #: A size, and a name that ends in front of it.
@@ -77,6 +77,34 @@ def usual_picture(network: str | None) -> int | None:
     """The pixels that a network for pictures draws where nothing else is said."""
     side = rule_files.table("mentions")["pictures"].get(network)
     return side * side if side else None
+
+
+#: Parts of a model by their classes, and modules of transformers, with the family in front or behind.
+_PART = re.compile(
+    r"(?<![A-Za-z])([A-Z][A-Za-z0-9]{1,20}?)"
+    r"(?:DecoderLayer|EncoderLayer|Block|Layer|ForCausalLM|LMHeadModel|PreTrainedModel|Attention|MLP)(?![a-z])"
+    r"|(?:transformers[/\\]models[/\\]|modeling_)([a-z0-9_]{2,24}?)(?:[/\\]|\.py)|(?<=envs[/\\])([A-Za-z]{4,20})"
+)
+
+
+def networks(text: str) -> list[str]:
+    """The networks and tables of rules/mentions that a text names, and families of rules/models whose classes or modules it shows."""
+    named = [match[0].lower() for match in _networks().finditer(text)]
+    known = families()
+    parts = (next(filter(None, match.groups())).lower() for match in _PART.finditer(text))
+    return list(dict.fromkeys([*named, *(part for part in parts if part in known)]))[:_TRIED]
+
+
+def layers_of(word: str) -> Mapping[str, list[list[int]]]:
+    """What a network of the table has; empty for a family of models."""
+    layers: Mapping[str, list[list[int]]] = rule_files.table("mentions")["networks"].get(word, {})
+    return layers
+
+
+@cache
+def _networks() -> re.Pattern[str]:
+    words = sorted(rule_files.table("mentions")["networks"], key=len, reverse=True)
+    return re.compile(rf"(?<![a-zA-Z])(?:{'|'.join(map(re.escape, words))})(?![a-z])", re.IGNORECASE)
 
 
 @cache

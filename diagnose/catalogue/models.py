@@ -11,6 +11,9 @@ from diagnose import rule_files
 from diagnose.catalogue.entries import shape_of
 from diagnose.catalogue.parameter_count import Model
 
+#: Names of copies that somebody has turned into 16 bits.
+UNPACKED = re.compile(r"[-_](?:bf|fp)16\b", re.IGNORECASE)
+
 #: Suffixes of model names that do not change the dimensions: storage formats, then kinds of tuning. Stripped one at a time.
 #: (Patterns are texts, compiled on first use.)
 _STORAGE_SUFFIX = (
@@ -111,6 +114,12 @@ def family_models(word: str) -> list[Model]:
         return []
     table = rule_files.table("models")[family]
     return [_shape(table, place) for place in range(len(table["models"]))]
+
+
+def every_model() -> Iterator[Model]:
+    """All known models, family by family."""
+    for table in rule_files.table("models").values():
+        yield from (_shape(table, place) for place in range(len(table["models"])))
 
 
 def _shape(table: Mapping[str, Any], place: int) -> Model:

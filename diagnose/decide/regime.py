@@ -13,7 +13,7 @@ from diagnose.adapters.formats.settings import ConfigSource
 from diagnose.decide.comparison import holds
 from diagnose.decide.expression import comparison_of, parse, to_data
 from diagnose.facts import Fact, FactBook, Witness, derived_fact, require_declared
-from diagnose.parse.facts import drawing_models, projects
+from diagnose.parse.facts import drawing_models, projects, text_figures
 from diagnose.parse.facts import mentioned_models as mentions_of
 from diagnose.parse.model.event import Event, Frame
 from diagnose.parse.text import lazy_re
@@ -72,6 +72,8 @@ def mentioned_models(book: FactBook, sources: Sequence[ConfigSource]) -> Iterato
     if "model.shape" not in book:
         every = [fact for source in sources for fact in mentions_of.facts_of_file(source.data[:_SEARCHED], source.name)]
         yield from (fact for fact in every if fact.name not in book)
+    for source in sources:
+        yield from text_figures.facts_of_file(source.data, source.name)
 
 
 def facts(book: FactBook, event: Event | None, sources: Sequence[ConfigSource]) -> Iterator[Fact]:

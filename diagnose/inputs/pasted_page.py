@@ -87,8 +87,8 @@ _JSON = re.compile(r"\{\s*(?:$|\"|//)")
 _OPENS_BRACKET = re.compile(r"(?:[A-Za-z_][\w.]{0,60} {0,4}= {0,4})?(?:[A-Za-z_][\w.]{0,60}\(|(?<=[= ])\{)\s*(?:#.*)?$")
 _ARGUMENT = re.compile(r"\s*(?:[\"']?[A-Za-z_][\w.-]{0,60}[\"']? {0,4}[=:]|[\])}#,]|$)")
 _TOML = re.compile(r"\[{1,2}[a-z_][\w.-]{0,80}\]{1,2}\s*$|[A-Za-z_][\w.-]{0,80} {0,8}=|#|\s|$")
-#: The last setting of a file that was cut before the end of its value.
-_CUT = re.compile(r"\n[A-Za-z_][\w.-]{0,80} {0,8}= {0,8}(?:'[^'\n]*|\"[^\"\n]*|\[[^\]\n]*)?\s*\Z")
+#: The last setting of a file that was cut before the end of its value, or of its name.
+_CUT = re.compile(r"\n(?:[A-Za-z_][\w.-]{0,80} {0,8}= {0,8}(?:'[^'\n]*|\"[^\"\n]*|\[[^\]\n]*)?| {0,16}(?:- )?[A-Za-z_][\w.-]{0,80})\s*\Z")
 _LOG_LINE = re.compile(r"\d{1,2}:\d{2}:\d{2}|\b(?:INFO|WARN(?:ING)?|ERROR|DEBUG|CRITICAL)\b|^[\[(|+{}>]|^\s|^\S{0,40}=|^\$\S{1,60} =|%\|")
 _INTRODUCES = re.compile(
     r"[:：]\s*$|^#|>\s*$|^\*\*|^(?:(?:yaml|json|bash|shell|python|toml|text|plaintext)?\s?(?:copy(?: code)?|复制(?:代码)?)?)$",
@@ -452,7 +452,10 @@ def _rejoin_lines(lines: Sequence[str]) -> list[str]:
     if start is None or 2 * sum(_CONTINUED.search(line) is not None for line in lines) > len(lines):
         return list(lines)
     first, last = start[0].count("\n"), len(lines) - 1
-    return [f"{_CONTINUED.sub('', line).rstrip()} \\" if first <= at < last else line for at, line in enumerate(lines)]
+    broken = [
+        first <= at < last or (at < first and line.endswith("  ")) for at, line in enumerate(lines)
+    ]  # a break of Markdown: two blanks
+    return [f"{_CONTINUED.sub('', line).rstrip()} \\" if is_broken else line for is_broken, line in zip(broken, lines, strict=True)]
 
 
 def _end_of_yaml(lines: Sequence[str], index: int) -> int:
@@ -623,7 +626,7 @@ def _command() -> re.Pattern[str]:
     python = r"python[\d.]{0,6}(?:\.exe)? {1,8}(?:-m |-u |\S{1,200}\.py)"
     program = rf"{folder}(?:{names}) {{1,8}}(?=\S)|{folder}{python}|\./[\w./-]{{1,100}}\.py(?= )"
     prefix = r"(?:export |set |\$env:)?[A-Za-z_]\w{0,60} ?= ?\S{0,300}|nohup|sudo|env|time|uv run|poetry run|exec|call"
-    return re.compile(rf"!?(?:(?:{prefix})(?: {{1,8}}| ?[\\^`]?\n(?: {{0,16}}\n)? {{0,16}})){{0,15}}(?:{program})")
+    return re.compile(rf"!?(?:(?:{prefix})(?: {{0,4}}[\\^`]?\n(?: {{0,16}}\n)? {{0,16}}| {{1,8}})){{0,15}}(?:{program})")
 
 
 @cache

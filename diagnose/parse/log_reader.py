@@ -17,6 +17,7 @@ from diagnose.parse.facts import (
     projects,
     run_memory,
     settings_dumps,
+    text_figures,
 )
 from diagnose.parse.model.reading import Reading
 from diagnose.parse.text.lines import Page, Prefix
@@ -93,6 +94,7 @@ def _facts(reading: Reading, failed: tuple[Event, PlacedMessage] | None, pages: 
     yield from drawing_models.facts(pages)
     if root is not None and root.requested is not None:
         yield from mentioned_models.facts(pages)
+        yield from text_figures.facts(pages)
     printed = list(log_facts.facts(pages, end))
     served = {fact.value for fact in printed if fact.name == "rollout.model"}
     yield from (fact for fact in environment.facts(pages) if fact.origin == "log" or fact.value not in served)  # it is not trained

@@ -173,6 +173,8 @@ class Need(Row):
     key: str
     to: Any = None
     add: str = ""
+    unset: Any = None
+    beside: list[str] = []
     since: str = ""
     until: str = ""
     version: str = ""
@@ -551,6 +553,7 @@ class Fact(Both):
 class ProducedFact(Fact):
     by: str
     package: str = ""
+    image: str = ""
     trainer: bool = False
 
 
@@ -1087,7 +1090,9 @@ class Spelling(Row):
     values: dict[Scalar, Scalar] = {}
     least: int = 0
     most: int = 0
-    takes: Literal["", "many", "cards", "largest", "model", "hub"] = ""
+    multiple: int = 1
+    listed: bool = False
+    takes: Literal["", "many", "each", "cards", "largest", "model", "hub"] = ""
     under: list[str] = []
     outside: list[str] = []
     beside: list[str] = []
@@ -1628,11 +1633,22 @@ class DenoiserPart(Row):
     called: str = ""
 
 
+class DrawnTokens(Row):
+    width: int
+    cell: int
+    frames: int
+    text: int
+    usual: tuple[int, int, int]
+
+
 class DenoiserNetwork(Row):
     called: str
     params: int
     copies: int = 1
     clips: bool = False
+    heads: int = 0
+    passes: int = 1
+    tokens: DrawnTokens | None = None
     parts: list[str]
     has: list[str]
     says: str
@@ -1673,6 +1689,12 @@ class NamedGraph(Row):
     edges: int
 
 
+class NamedLayers(Row):
+    maps: list[list[int]] = []
+    weights: list[list[int]] = []
+    arrays: list[list[int]] = []
+
+
 class Mentions(Row):
     """How texts speak of models and graphs: diagnose/catalogue/mentions.py."""
 
@@ -1682,6 +1704,8 @@ class Mentions(Row):
     pictures: dict[str, int]
     programs: dict[str, str]
     graphs: dict[str, NamedGraph]
+    networks: dict[str, NamedLayers]
+    layers: dict[str, str]
 
 
 class DenoiserLayers(Row):
@@ -1719,6 +1743,7 @@ class Ledger(Row):
     engines: EnginePlans
     in_one: InOne
     experts_in_one: list[str]
+    indexed_experts: OneTensor
     earlier_torch: EarlierTorch
     clamped_scores: dict[str, str]
     suppositions: list[Supposition]

@@ -200,6 +200,14 @@ def test_every_form_of_a_command_gives_the_same_knobs(form: str) -> None:
         assert (folder, knobs(*FORMS[form](command))) == (folder, knobs("run.sh", shlex.join(command)))
 
 
+def test_each_line_of_a_recipe_has_a_shell_of_its_own() -> None:
+    """What one line exports, the next one does not have, unless a backslash joins them or all lines are one script."""
+    recipe = "train:\n\texport CUDA_VISIBLE_DEVICES=0,1{}\n\tpython train.py --batch 8 --epochs 3\n"
+    for text, cards in ((recipe.format(""), None), (recipe.format(" && \\"), "0,1"), (".ONESHELL:\n\n" + recipe.format(""), "0,1")):
+        assert knobs("Makefile", text).get("env.cuda_visible_devices") == cards
+        assert knobs("Makefile", text)["train.micro_batch_size"] == 8
+
+
 @for_each("form", ["```\n{}\n```", "```bash\n{}\n```", "{}", "~~~\n$ {}\n~~~", "I use `{}` here.", "```\n!{}\n```", "- command: {}"])
 def test_every_form_of_a_command_in_a_page_gives_the_same_knobs(form: str) -> None:
     for folder, command in sample(list(commands().items()), 2):

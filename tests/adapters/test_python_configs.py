@@ -140,6 +140,14 @@ LOOP = "m = LlamaForCausalLM.from_pretrained('meta-llama/Llama-2-7b-hf')\nd = Da
         ("opt.zero_grad()\nm(x).mean().backward()", "train.late_zero_grad", None),
         ("opt.zero_grad()\nloss = m(x)\nloss.backward()", "train.late_zero_grad", None),
         ("loss.backward()\nopt.step()\nopt.zero_grad()", "train.late_zero_grad", None),
+        ("loss = F.cross_entropy(logits.flatten(0, 1), y.flatten())", "train.logits_dtype", "model"),
+        ("self.loss_fn = nn.CrossEntropyLoss()\nloss = self.loss_fn(out.logits[:, :-1].reshape(-1, v), y)", "train.logits_dtype", "model"),
+        ("logits = logits.float()\nloss = F.cross_entropy(logits, y)", "train.logits_dtype", None),
+        ("loss = m(x, labels=y).loss", "train.logits_dtype", None),
+        ("def f(x, y):\n    logits = m(x)\n    return F.cross_entropy(logits, y)", "train.logits_freed", True),
+        ("def f(x, y):\n    logits = m(x)\n    return logits, F.cross_entropy(logits, y)", "train.logits_freed", None),
+        ("def f(x, y):\n    logits = m(x)\n    F.cross_entropy(logits, y).backward()", "train.logits_freed", None),
+        ("loss = F.cross_entropy(scores, y)", "train.logits_dtype", None),
         ("m.gradient_checkpointing_enable()", "train.gradient_checkpointing", "enabled"),
         ("a = Accelerator(mixed_precision='bf16')", "train.precision", "bf16"),
         ("a = Accelerator(mixed_precision='bf16')", "train.micro_batch_size", 4),
@@ -156,7 +164,7 @@ def test_a_loop_of_ones_own_says_what_it_trains_with(lines: str, name: str, expe
     [
         ("torchrun run_sft.py --model_name_or_path a/b --per_device_train_batch_size 1 --gradient_accumulation_steps 2", "transformers"),
         ("uv run examples/run_sft.py --config sft.yaml policy.train_micro_batch_size=1", "nemo_rl"),
-        ("uv run run_sft.py", "nemo_rl"),
+        ("uv run examples/run_sft.py", "nemo_rl"),
     ],
 )
 def test_a_script_that_is_called_as_another_frameworks_is_known_by_its_options(command: str, framework: str) -> None:

@@ -72,6 +72,14 @@ def test_cards_that_slurm_gives_are_visible(line: str, key: str) -> None:
     assert (fact.value, fact.witness.key, book.value("host.ram")) == (4, key, Size.exactly(500 * 2**30))
 
 
+@pytest.mark.parametrize(
+    ("header", "cards"), [("--gpus=1", 1), ("--gpus=a100:4\n#SBATCH --nodes=1", 4), ("--gpus=8", None), ("-G 8 -N 2", None)]
+)
+def test_the_cards_of_a_job_are_visible_where_it_has_one_node(header: str, cards: int | None) -> None:
+    _, book = read("run.sh", f"#!/bin/bash\n#SBATCH {header}\n{RUN}")
+    assert book.value("run.cuda_devices") == cards
+
+
 def test_a_script_that_chooses_its_cards_says_which() -> None:
     _, book = read("run.sh", f"#!/bin/bash\n#SBATCH --gres=gpu:8\nexport CUDA_VISIBLE_DEVICES=0,1\n{RUN}")
     assert book.value("run.cuda_devices") == 2

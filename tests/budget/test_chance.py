@@ -162,8 +162,8 @@ def test_nothing_is_claimed_for_an_image_network_by_a_round_size() -> None:
             "forward",
             "my/model.py:forward|attention_mask = torch.full((n, n), float('-inf'))",
             "t_mask_square",
-            "65536*65536",
-        ),  # a byte each, or 4 bytes of 32,768
+            "4*32768*32768",
+        ),  # or a byte each of 65,536, whose root is as round
         ("16.00 GiB", "init", "modeling_llama.py:__init__|causal_mask = torch.full((m, m), True)", "t_mask_context", "131072*131072"),
         ("16.00 GiB", "generation", "transformers/cache_utils.py:__init__|torch.zeros(cache_shape)", "t_kv_context", "2*2*32*1024*131072"),
     ],

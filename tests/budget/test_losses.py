@@ -316,3 +316,20 @@ def test_a_loss_of_a_framework_is_that_of_those_that_extend_it() -> None:
     assert find_loss(unsloth).name == "TRL DPO from 0.29, fp32 logits"
     assert find_loss(unsloth._replace(lineage=(("verl", Version("0.29")),))).name == "TRL DPO, fp32 logits"
     assert [named_for(("trl", "other"), name) for name in ("unsloth", "trl", "transformers", "")] == ["trl", "trl", "", ""]
+
+
+def test_a_loss_of_ones_own_reads_what_the_model_gives() -> None:
+    """16-bit logits make 16-bit blocks, whichever model; transformers before 4.46 and autocast make fp32 ones. A function that returns the
+    loss alone frees the logits before backward."""
+    loop = {"train__framework": "pytorch", "train__precision": "pure_bf16", "train__logits_dtype": "model"}
+    own = book(JOB, **loop)
+    assert logits(own, "loss_backward") == 8 * TOKENS * V  # log-softmax, its gradient, that of the logits, and those that the loop holds
+    assert logits(book(JOB, **loop, train__logits_freed=True), "loss_backward") == 6 * TOKENS * V
+    assert logits(own, "loss_call", "log_softmax") == 2 * TOKENS * V
+    for other in ({"train__precision": "fp32"}, {"version__transformers": "4.45.0"}, {"train__precision": "bf16"}):
+        assert logits(book(JOB, **{**loop, **other}), "loss_call", "log_softmax") in (4 * TOKENS * V, 4 * (TOKENS - ROWS) * V)
+
+
+def test_a_loss_in_fp32_has_no_16_bit_logits() -> None:
+    """logits.float() copies nothing that is fp32 already."""
+    assert logits(book(JOB, train__precision="fp32"), "loss_call") == 8 * TOKENS * V

@@ -130,7 +130,7 @@ def test_what_cannot_be_modelled_is_refused_with_its_reason(entry: dict[str, Any
 @pytest.mark.parametrize("value", ["bf16", ["bf16", "fp32"]])
 def test_settings_without_a_knob_are_named(value: Any) -> None:
     """What a prediction leaves out must not be silent."""
-    assert "logits_dtype" in predict(row(fact_logits_dtype=value)).left_out
+    assert "modules_to_save_dtype" in predict(row(fact_modules_to_save_dtype=value)).left_out
 
 
 def test_unknown_knobs_widen_the_range() -> None:

@@ -211,3 +211,20 @@ def test_the_role_that_a_process_names_is_the_one_that_failed(named: str | None,
     found = ledgers(book(VERL | SHARED | {"log.role": named, "log.phase": phase, "log.allocated": "60 GiB"}))
     assert [ledger.role for ledger in found if ledger.failing] == [failed]
     assert found[0].role == failed
+
+
+def test_a_critic_whose_model_is_named_stands_beside_the_policy() -> None:
+    """In a framework that nobody says has one, too; where cards are counted the critic has its own."""
+    plain = {**TRL, "train.framework": "deepspeed"}
+    assert "critic" not in drawn(plain)
+    assert "critic" in drawn({**plain, "critic.model": "meta-llama/Llama-3.1-8B"})
+    for framework in ("openrlhf", "colossalai"):
+        assert "critic" in drawn({**plain, "train.framework": framework})
+
+
+def test_the_rows_of_a_round_are_counted_before_a_run_begins() -> None:
+    """The forward pass that only scores takes all its rows at once; a run that has begun had got through it."""
+    rows = {**VERL, "rollout.micro_batch": 64}
+    waiting = drawn(rows)["actor"].moment("logprob")
+    assert waiting is not None and waiting.of("logits").bytes > 0
+    assert drawn({**rows, "log.phase": "backward"})["actor"].moment("logprob") is None

@@ -325,3 +325,56 @@ def test_an_unknown_model_is_no_error(optimizer: str) -> None:
     """Only a printed count of parameters: whatever needs dimensions is left out."""
     said: dict[str, Value] = {"train.optimizer": optimizer, "model.total_params": 7000000000, "train.precision": "bf16"}
     assert ledgers(FactBook([fact(name, value) for name, value in said.items()]))
+
+
+def test_axolotl_leaves_fsdp2_weights_in_16_bits() -> None:
+    """Its own preparation, from 0.12 on, takes the place of accelerate's, which makes fp32 of what learns."""
+    sharded = {"train__precision": "bf16", "fsdp__sharding": "full_shard", "parallel__world": 4, "train__framework": "axolotl"}
+    assert size(job(**sharded, fsdp__version=2), "weights_sharded") == 2 * P // 4
+    assert size(job(**sharded, fsdp__version=1), "weights_sharded") == P
+    assert size(job(**sharded, fsdp__version=2, version__axolotl="0.11.0"), "weights_sharded") == P
+
+
+def test_packed_weights_are_sharded_where_they_are_stored_as_floats() -> None:
+    packed = {
+        "train__finetuning": "lora",
+        "train__precision": "bf16",
+        "lora__rank": 8,
+        "lora__targets": "q_proj",
+        "model__quantization": "gptq",
+        "fsdp__sharding": "full_shard",
+        "parallel__world": 2,
+    }
+    whole, shared = job(**packed), job(**packed, model__shards_packed=True)
+    assert abs(size(whole, "weights_quantized") - 2 * size(shared, "weights_quantized")) < 2
+
+
+def test_a_base_that_nobody_prepares_keeps_16_bits() -> None:
+    """prepare_model_for_kbit_training turns embedding, head and norms into fp32."""
+    base = {
+        "train__finetuning": "lora",
+        "train__precision": "bf16",
+        "lora__rank": 8,
+        "lora__targets": "q_proj",
+        "model__quantization": "nf4",
+        "train__framework": "transformers",
+    }
+    prepared, left = (size(job(**base, model__prepared=told), "weights_unquantized", "init") for told in (True, False))
+    assert prepared == 2 * left == 8 * VH
+
+
+def test_experts_of_gpt_oss_are_unpacked_as_they_are_loaded() -> None:
+    """Blocks, scales, indices and 16-bit weights of gate and up of 32 experts, 2880 by 2880. Copies in 16 bits need none of that; a
+    gradient is as large as the tensor until transformers 5 makes one product of all."""
+    experts = 32 * 2880 * 2880
+    known = job(model="openai/gpt-oss-20b", version__transformers="4.55.0")
+    assert size(known, "unpacked_experts", "load") == round(19.25 * experts)
+    assert term(job(model="unsloth/gpt-oss-20b-BF16", model__path="unsloth/gpt-oss-20b-BF16"), "unpacked_experts", "load") is None
+    cards = {"fsdp__sharding": "full_shard", "parallel__world": 4, "model": "openai/gpt-oss-20b"}
+    assert size(job(**cards, version__transformers="4.55.0"), "indexed_gradient", "layer_backward") == 4 * experts
+    assert term(job(**cards, version__transformers="5.0.0"), "indexed_gradient", "layer_backward") is None
+
+
+@pytest.mark.parametrize(("optimizer", "tensors"), [("prodigy", 4), ("adamw_kahan", 3), ("lion_kahan", 2)])
+def test_states_of_optimizers_that_keep_more(optimizer: str, tensors: int) -> None:
+    assert size(job(train__optimizer=optimizer), "moments") == tensors * 2 * P

@@ -90,6 +90,20 @@ def test_a_whole_command_goes_before_some_of_its_options() -> None:
     assert values["train.gradient_accumulation"] == 7
 
 
+def test_a_command_whose_lines_markdown_breaks_is_one() -> None:
+    """Two blanks at the end of a line break it: the variables belong to the command, and are no names of a script in Python."""
+    page = "# OOM with GRPO\n\nCUDA_VISIBLE_DEVICES=0,1,2  \nNPROC_PER_NODE=2  \nswift rlhf  \n--rlhf_type grpo  \n--train_type lora  \n"
+    book = FactBook(explain(f"{page}--per_device_train_batch_size 3  \n\nWhy is that?\n").facts)
+    assert [book.value(name) for name in ("train.micro_batch_size", "parallel.world", "code.variable_unset")] == [3, 2, None]
+
+
+@for_each("last", ["unfrozen_", "val_set_s", "lora_target"])
+def test_a_config_that_is_cut_in_a_name_is_read_as_far_as_it_goes(last: str) -> None:
+    page = f"# OOM with axolotl\n\n```yaml\nbase_model: org/name-7b\nload_in_4bit: true\nadapter: qlora\nmicro_batch_size: 3\n{last}"
+    book = FactBook(explain(page).facts)
+    assert (book.value("train.framework"), book.value("train.micro_batch_size")) == ("axolotl", 3)
+
+
 REPORTED = yaml.load((ROOT / "tests" / "inputs" / "reported_pages.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 
 

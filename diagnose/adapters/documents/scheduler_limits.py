@@ -41,10 +41,13 @@ def scheduler_facts(programs: Sequence[StartedProgram]) -> Iterator[Fact]:
     if limit is not None:
         mebibytes, offset = limit
         yield Fact("host.ram", Size.exactly(mebibytes * 2**20), "config", _witness(start, offset, f"{header} {_spelled('mem', header)}"))
-    cards = sbatch.count(options, "gpus-per-node")
+    option = "gpus-per-node"
+    if option not in options and (sbatch.count(options, "gpus") == 1 or sbatch.count(options, "nodes") == 1):
+        option = "gpus"  # those of the job are those of its one node
+    cards = sbatch.count(options, option)
     if cards and not any("CUDA_VISIBLE_DEVICES" in program.launch.env for program in programs):
-        offset = options["gpus-per-node"][1]
-        option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, offset) + 1 : offset] else "gpus-per-node"
+        offset = options[option][1]
+        option = "gres" if "--gres" in start.text[start.text.rfind("\n", 0, offset) + 1 : offset] else option
         yield Fact("run.cuda_devices", cards, "config", _witness(start, offset, f"{header} {_spelled(option, header)}"))
     tasks = _task_count(options)
     trainer = next((program for program in programs if program.trains and program.name == start.name), None)

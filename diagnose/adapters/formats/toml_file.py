@@ -25,7 +25,8 @@ _TOO_MANY_PARTS = re.compile(r"(?<![\w\"'.-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){128}
 _LINE = re.compile(r"[^\n]+")
 #: A line of INI, which `configparser` reads: a section, a name with a value in no quotes, a comment.
 _INI = re.compile(
-    r"\s*(?:\[(?P<section>[^\[\]\"']{1,200})\]|(?P<name>[A-Za-z_][\w-]{0,80}) {0,40}[=:][ \t]*(?P<value>[^\s\"'\[{#;][^\"'#;]{0,400}?)?)?"
+    r"\s*(?:\[(?P<section>[^\[\]\"']{1,200})\]|(?P<name>[A-Za-z_][\w-]{0,80}) {0,40}[=:][ \t]*"
+    r"(?P<value>\[\]|[^\s\"'\[{#;][^\"'#;]{0,400}?)?)?"
     r"\s{0,100}(?:[#;].*)?"
 )
 #: A line of TOML, or of INI: a table header or an assignment.
@@ -65,6 +66,8 @@ class Reader:
         section, seen = "", set[str]()
         for line in _LINE.finditer(self.text):
             match = _INI.fullmatch(line[0])
+            if match is None and line[0][0] in " \t" and self._leaves and not set(line[0]) & set("\"'[]{}"):
+                continue  # a value goes on
             name = "" if match is None else f"{section}{match['name']}" if match["name"] else f"[{match['section'] or ''}]"
             if match is None or name in seen:
                 return False

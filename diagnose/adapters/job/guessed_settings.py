@@ -169,7 +169,7 @@ def _texts(
     for document in documents:
         if document.form == "shell":
             yield from _variables(document, programs)
-        elif document.form == "python" and document.kind in ("python", framework_tables.of_role("plain")):
+        elif document.form == "python" and (document.kind == "python" or framework_tables.role_of(document.kind) in ("plain", "around")):
             yield from _script(document, programs)
 
 

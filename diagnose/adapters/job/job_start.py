@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from diagnose import rule_files
 from diagnose.adapters.documents.open_config import OpenDocument
+from diagnose.adapters.launch.launchers import is_one_of, trains_nothing
 from diagnose.adapters.schema import framework_tables
 from diagnose.facts import Fact, FactBook, Notice, Witness
 from diagnose.parse.text.lazy_re import lazy_compile
@@ -161,8 +162,11 @@ def script_facts(documents: Iterable[OpenDocument]) -> Iterator[Fact]:
             if value is not None:
                 yield Fact(name, value, "config", Witness(document.source.name, *script.model_at, key="from_pretrained"))
         metric = next((leaf for leaf in script.leaves if leaf.key.endswith("Trainer.compute_metrics") and leaf.shape != "null"), None)
+        trainer = next((leaf for leaf in script.leaves if "Trainer." in leaf.key), None)
         if metric is not None:  # the trainer then keeps every prediction, not only the loss
             yield Fact("eval.metrics", True, "config", Witness(document.source.name, metric.line, metric.column, key="compute_metrics"))
+        elif trainer is not None and "compute_metrics" not in document.text:
+            yield Fact("eval.metrics", False, "config", Witness(document.source.name, trainer.line, trainer.column, key=trainer.key))
 
 
 def code_facts(documents: Iterable[OpenDocument], reading: Reading) -> Iterator[Fact]:
@@ -204,19 +208,13 @@ def idle_facts(documents: Iterable[OpenDocument], programs: Sequence[StartedProg
 
 def _never_trains(start: StartedProgram) -> bool:
     """Whether the command only evaluates, generates or converts."""
-    return _is_one_of(start, rule_files.table("programs")["untrained"])
+    return trains_nothing(start.launch.program)
 
 
 def _merges(start: StartedProgram) -> bool:
     """Whether the command merges adapters into the model."""
     merging = rule_files.table("programs")["merging"]
-    return _is_one_of(start, merging["programs"]) and not any(flag.name in merging["unless"] for flag in start.launch.flags)
-
-
-def _is_one_of(start: StartedProgram, programs: Iterable[str]) -> bool:
-    """Whether the program is listed, by name with sub-command or by the end of its path."""
-    name = start.launch.program
-    return any(f"{name} ".startswith(f"{program} ") or name.endswith(f"/{program}") for program in programs)
+    return is_one_of(start.launch.program, merging["programs"]) and not any(flag.name in merging["unless"] for flag in start.launch.flags)
 
 
 def late_variables(documents: Iterable[OpenDocument]) -> tuple[list[Fact], list[Notice]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from diagnose import rule_files
 from diagnose.adapters.launch.flags import Flag
@@ -30,6 +31,16 @@ def is_image(text: str) -> bool:
     name = text.rpartition("/")[2]
     images = rule_files.table("programs")["images"]
     return any(name.startswith(image) if ":" in image else name.partition(":")[0] == image for image in images)
+
+
+def is_one_of(program: str, programs: Iterable[str]) -> bool:
+    """Whether a program is listed, by name with sub-command or by the end of its path."""
+    return any(f"{program} ".startswith(f"{one} ") or program.endswith(f"/{one}") for one in programs)
+
+
+def trains_nothing(program: str) -> bool:
+    """Whether a program of a trainer only evaluates, generates, serves or converts: its options are others than those of training."""
+    return is_one_of(program, rule_files.table("programs")["untrained"])
 
 
 def split_launcher(words: list[Word]) -> tuple[str, list[Word], list[Word]]:

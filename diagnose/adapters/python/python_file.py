@@ -13,9 +13,11 @@ from diagnose.adapters.python.script_calls import (
     PREFIXED,
     callee_name,
     deferred_call,
+    function_of_loss,
     generation_call,
     late_zero_grad,
     loads_model,
+    loss_of_logits,
     nodes_of,
     parse_script,
     scalar_text,
@@ -95,8 +97,8 @@ class Reader(LeafCollector):
         return True
 
     def _known_base(self, name: str, classes: frozenset[str]) -> str:
-        """The known class that a name is or derives from within the script; empty: none."""
-        return next((base for base in self._names.bases(name) if base in classes), "")
+        """The known class that a name is or derives from within the script; empty: none, or a class of the script's own with its name."""
+        return next((base for base in self._names.bases(name) if base in classes and not self._names.is_own(base)), "")
 
     def _read_order(
         self,
@@ -204,6 +206,11 @@ class Reader(LeafCollector):
             self._add_call(frozen, "requires_grad")
         if any(callee_name(call.func) == "zero_grad" for call in calls) and (late := late_zero_grad(nodes_of(tree))) is not None:
             self._add_call(late, "zero_grad")
+        if (loss := loss_of_logits(nodes_of(tree))) is not None:
+            self._add_call(loss, "cross_entropy")
+            if (function := function_of_loss(nodes_of(tree), loss)) is not None:
+                place = self._place(self._offset(function.lineno, function.col_offset))
+                self._add_leaf(Leaf("loss_of_logits", "true", function.name, 0, 0, *place, "scalar"))
 
     def _read_trainer_model(self, call: ast.Call) -> None:
         """A trainer given a model's name loads it itself."""

@@ -141,7 +141,7 @@ def parse_script(text: str) -> ast.Module:
 
 def callee_name(func: ast.expr) -> str:
     """The last name of the callee: `trl.SFTConfig` is SFTConfig."""
-    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+    return _last_name(func)
 
 
 def late_zero_grad(nodes: Sequence[ast.AST]) -> ast.Call | None:
@@ -157,6 +157,57 @@ def late_zero_grad(nodes: Sequence[ast.AST]) -> ast.Call | None:
                 if set(calls) <= {"scale"}:
                     return freed
     return None
+
+
+#: Conversions of logits to another precision.
+_CONVERSIONS = ("float", "double", "to", "type")
+
+
+def loss_of_logits(nodes: Sequence[ast.AST]) -> ast.Call | None:
+    """A cross entropy of logits as the model gave them: one that the script takes itself, where it converts no logits."""
+    made = {
+        _last_name(target)
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and callee_name(node.value.func) == "CrossEntropyLoss"
+        for target in node.targets
+    } - {""}
+    found = None
+    for node in nodes:
+        if not isinstance(node, ast.Call):
+            continue
+        if callee_name(node.func) in _CONVERSIONS and isinstance(node.func, ast.Attribute) and _speaks_of_logits(node.func.value):
+            return None
+        if callee_name(node.func) in {"cross_entropy", *made} and node.args and _speaks_of_logits(node.args[0]):
+            found = found or node
+    return found
+
+
+def function_of_loss(nodes: Sequence[ast.AST], loss: ast.Call) -> ast.FunctionDef | None:
+    """The function around the loss, where it makes the logits, ends before backward and hands out the loss alone: nothing holds them
+    any more."""
+    around = [node for node in nodes if isinstance(node, ast.FunctionDef) and any(part is loss for part in ast.walk(node))]
+    if not around:
+        return None
+    function = min(around, key=lambda node: (node.end_lineno or 0) - node.lineno)
+    inner = list(ast.walk(function))
+    handed = [node.value for node in inner if isinstance(node, ast.Return) and node.value is not None]
+    made = any(isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and "logits" in node.id for node in inner)
+    back = any(isinstance(node, ast.Call) and callee_name(node.func) == "backward" for node in inner)
+    returned = any(_last_name(part).endswith("logits") for value in handed for part in _parts(value))
+    return function if made and handed and not back and not returned else None
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    """What a function hands out, one by one."""
+    return list(value.elts) if isinstance(value, ast.Tuple) else [value]
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _speaks_of_logits(node: ast.expr) -> bool:
+    return any("logits" in _last_name(part) for part in ast.walk(node) if isinstance(part, (ast.Attribute, ast.Name)))
 
 
 def _called(statement: ast.AST) -> ast.Call | None:

@@ -16,6 +16,10 @@ _PARSE_METHODS = frozenset(
 )
 #: Calls of fire and typer that make a function's parameters the options of a command.
 _COMMAND_CALLS = frozenset({"Fire", "run"})
+#: Calls that make a mapping, or an object, of names and values.
+_NAMESPACES = frozenset(
+    {"dict", "Dict", "EasyDict", "edict", "AttrDict", "DotDict", "Munch", "Box", "SimpleNamespace", "Namespace", "ConfigDict"}
+)
 _MAX_CHAIN = 8
 
 
@@ -54,21 +58,26 @@ class ScriptNames:
     mutated: set[str] = field(default_factory=set)  # mappings whose keys are changed later
     conditions: dict[int, ast.expr] = field(default_factory=dict)  # by call inside an `if`: its innermost condition
     in_branches: set[int] = field(default_factory=set)  # nodes in a branch or a loop
+    unused: frozenset[int] = frozenset()  # nodes of functions of settings that nothing calls
 
     @classmethod
     @lru_cache(maxsize=1)
     def from_tree(cls, tree: ast.Module) -> ScriptNames:
         """The names of a script, which nobody changes afterwards."""
         names = cls()
-        branches = names.in_branches = {id(inner) for node in nodes_of(tree) if isinstance(node, _BRANCHES) for inner in ast.walk(node)}
+        names.unused = _unused_settings(tree)
+        branches = names.in_branches = {
+            id(inner) for node in nodes_of(tree) if isinstance(node, _BRANCHES) and not _is_start(node) for inner in ast.walk(node)
+        }
         for node in nodes_of(tree):
-            names._record_node(node, id(node) in branches)
+            if id(node) not in names.unused:
+                names._record_node(node, id(node) in branches)
         for node in nodes_of(tree):
             if isinstance(node, ast.If):
                 inner = (call for part in node.body for call in ast.walk(part) if isinstance(call, ast.Call))
                 names.conditions.update((id(call), node.test) for call in inner)
             if isinstance(node, ast.Call) and callee_name(node.func) in _COMMAND_CALLS and _is_command(node, names):
-                names._record_command(tree, {callee_name(arg) for arg in node.args})
+                names._record_command(tree, {callee_name(arg.func if isinstance(arg, ast.Call) else arg) for arg in node.args})
         if "typer" in names.modules.values():
             names._record_command(tree, set())
         for node in nodes_of(tree):
@@ -146,12 +155,16 @@ class ScriptNames:
 
     def _record_command(self, tree: ast.Module, commands: set[str]) -> None:
         """The parameters of functions that are commands, with their defaults."""
-        for node in tree.body:
-            if not isinstance(node, ast.FunctionDef) or (node.name not in commands and not _is_registered(node)):
-                continue
-            for name, value in parameter_defaults(node):
-                if name not in self.assigned_names:
-                    self.parameters[name] = value
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and (node.name in commands or _is_registered(node))]
+        owners = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name in commands]
+        functions += [node for owner in owners for node in owner.body if isinstance(node, ast.FunctionDef) and _is_subcommand(node)]
+        found: dict[str, list[ast.expr]] = {}
+        for function in functions:
+            for name, value in parameter_defaults(function):
+                found.setdefault(name, []).append(value)
+        for name, values in found.items():
+            if name not in self.assigned_names and (not owners or len({ast.dump(value) for value in values}) == 1):
+                self.parameters[name] = values[-1]
 
     def _record_parse(self, node: ast.Assign) -> None:
         """`model_args, training_args = parser.parse_args_into_dataclasses()`: the class of each name."""
@@ -218,11 +231,10 @@ class ScriptNames:
             return self._resolve_field(node, node.value.id, node.attr)
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and isinstance(node.slice, ast.Constant):
             mapping, wanted_key = self.bindings.get(node.value.id), node.slice.value
-            if isinstance(mapping, ast.Call) and callee_name(mapping.func) == "dict" and node.value.id not in self.mutated:
-                return next((Resolution(word.value) for word in mapping.keywords if word.arg == wanted_key), None)
-            if isinstance(mapping, ast.Dict) and node.value.id not in self.mutated:
-                pairs = zip(mapping.keys, mapping.values, strict=True)
-                return next((Resolution(value) for key, value in pairs if isinstance(key, ast.Constant) and key.value == wanted_key), None)
+            is_mapping = isinstance(mapping, ast.Dict) or (isinstance(mapping, ast.Call) and callee_name(mapping.func) in _NAMESPACES)
+            if mapping is not None and is_mapping and node.value.id not in self.mutated:
+                found = _members(mapping).get(wanted_key)
+                return Resolution(found) if found is not None else None
         return None
 
     def _resolve_field(self, node: ast.expr, name: str, attribute: str) -> Resolution | None:
@@ -241,6 +253,9 @@ class ScriptNames:
         if callee_name(value.func) in ("parse_args", "parse_known_args"):
             default = self.options.get(attribute)
             return Resolution(default if default is not None else node, attribute)
+        if callee_name(value.func) in _NAMESPACES and name not in self.mutated:
+            found = _members(value).get(attribute)
+            return Resolution(found) if found is not None else None
         argument = next((word.value for word in value.keywords if word.arg == attribute), None)
         default = argument if argument is not None else self.field_default(callee_name(value.func), attribute)
         return Resolution(default) if default is not None and callee_name(value.func) in self.classes else None
@@ -252,8 +267,10 @@ class ScriptNames:
     def fields(self, class_name: str, depth: int = 0) -> Iterator[tuple[str, ast.expr]]:
         """Fields of a class of the script with their defaults, its own before inherited ones."""
         definition = self.classes.get(class_name)
-        if definition is None or depth > _MAX_CHAIN:
-            return
+        if definition is not None and depth <= _MAX_CHAIN:
+            yield from self.fields_of(definition, depth)
+
+    def fields_of(self, definition: ast.ClassDef, depth: int = 0) -> Iterator[tuple[str, ast.expr]]:
         for node in definition.body:
             target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0] if isinstance(node, ast.Assign) else None
             value = node.value if isinstance(node, (ast.AnnAssign, ast.Assign)) else None
@@ -266,6 +283,11 @@ class ScriptNames:
         """Methods of this name in the script's classes."""
         return [node for owner in self.classes.values() for node in owner.body if isinstance(node, ast.FunctionDef) and node.name == name]
 
+    def is_own(self, class_name: str) -> bool:
+        """Whether the script defines a class of this name, and not from another of the same name."""
+        definition = self.classes.get(class_name)
+        return definition is not None and class_name not in map(callee_name, definition.bases)
+
     def bases(self, class_name: str, depth: int = 0) -> Iterator[str]:
         """A class and its bases, as far as the script defines them; `transformers.TrainingArguments` by its last name."""
         yield class_name
@@ -273,6 +295,15 @@ class ScriptNames:
         for base in definition.bases if definition is not None and depth < _MAX_CHAIN else ():
             if callee_name(base) != class_name:
                 yield from self.bases(callee_name(base), depth + 1)
+
+
+def _members(mapping: ast.expr) -> dict[object, ast.expr]:
+    """What a mapping in braces, or a call that makes one, has by name."""
+    if isinstance(mapping, ast.Call):
+        inner = {name: value for arg in mapping.args for name, value in _members(arg).items()}
+        return inner | {word.arg: word.value for word in mapping.keywords if word.arg}
+    pairs = zip(mapping.keys, mapping.values, strict=True) if isinstance(mapping, ast.Dict) else ()
+    return {key.value: value for key, value in pairs if isinstance(key, ast.Constant)}
 
 
 def parameter_defaults(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
@@ -289,7 +320,28 @@ def declares_option(call: ast.Call) -> bool:
     return name in ("add_argument", "add_arg") or (name == "add" and any((scalar_text(arg) or "").startswith("-") for arg in call.args[:2]))
 
 
+def _is_start(node: ast.AST) -> bool:
+    """Whether this is what a script does when it is started, `if __name__ == "__main__":`."""
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and getattr(node.test.left, "id", "") == "__name__"
+
+
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match)
+
+
+def _unused_settings(tree: ast.Module) -> frozenset[int]:
+    """The nodes (ids) of functions that hold nothing but settings and that sacred does not call: a configuration that is asked for by its
+    name, or one whose decorator is commented out."""
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    marks = {function.name: {callee_name(mark) for mark in function.decorator_list} for function in functions}
+    if not any("config" in names for names in marks.values()):
+        return frozenset()
+    holders = (function for function in functions if marks[function.name] <= {"named_config"})
+    only = (function for function in holders if all(isinstance(part, _PLAIN_STATEMENTS) for part in function.body))
+    return frozenset(id(node) for function in only for node in ast.walk(function))
+
+
+#: What a function of settings consists of, with its description.
+_PLAIN_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.ClassDef, ast.Expr)
 
 
 def _plain_default(value: ast.expr) -> ast.expr | None:
@@ -297,6 +349,11 @@ def _plain_default(value: ast.expr) -> ast.expr | None:
     if not isinstance(value, ast.Call) or callee_name(value.func) not in ("field", "Field"):
         return value
     return next((word.value for word in value.keywords if word.arg == "default"), None)
+
+
+def _is_subcommand(method: ast.FunctionDef) -> bool:
+    """Whether fire makes a command, or options of all commands, of a class's method."""
+    return method.name == "__init__" or not method.name.startswith("_")
 
 
 def _is_registered(function: ast.FunctionDef) -> bool:

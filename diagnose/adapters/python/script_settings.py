@@ -54,8 +54,10 @@ class SettingsReader(LeafCollector):
         assigned: set[int] = set()
         fields = {id(part) for node in nodes_of(tree) if isinstance(node, ast.ClassDef) for part in node.body}
         for node in nodes_of(tree):
-            if isinstance(node, ast.ClassDef):
-                for name, value in (*self._names.fields(node.name), *_constructor_defaults(node)):
+            if id(node) in self._names.unused:
+                assigned.add(id(node))
+            elif isinstance(node, ast.ClassDef):
+                for name, value in (*self._names.fields_of(node), *_constructor_defaults(node)):
                     self._add_setting(f"{node.name}.{name}", _default_of(value))
             elif (
                 isinstance(node, (ast.Assign, ast.AnnAssign))
@@ -113,7 +115,7 @@ class SettingsReader(LeafCollector):
         if declares_option(call) or name in _DEFAULTS or self._read_declaration(call, name, path):
             return
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers"):
+        if owner is not None and _path(owner).rpartition(".")[2] in ("optim", "optimizers", "optax"):
             self._add_text("optimizer", name, call.func)
         if name in self._skipped or _is_conditional(self._names.conditions.get(id(call))):
             return
@@ -125,6 +127,8 @@ class SettingsReader(LeafCollector):
         for word in call.keywords:
             if word.arg is not None and (word.arg != "dtype" or name.endswith(_TYPED)):
                 is_type = name == "dict" and word.arg == "type"
+                if path and name in self._names.classes:  # it holds instead of the default of the class
+                    self._record_change(f"{path}.{word.arg}", word.value, id(call))
                 self._add_setting(".".join(part for part in (path, "" if is_type else kind, word.arg) if part), word.value)
         if len(call.args) == 1 and name in ("from_pretrained", "batch", "set_global_policy", "Resize"):
             self._add_setting(name, call.args[0])
@@ -175,11 +179,17 @@ class SettingsReader(LeafCollector):
         elif isinstance(node, ast.Call):
             if callee_name(node.func) == "dict":
                 self._read_call(node, key)
+            else:  # what a list of steps is made of: `transform=compose([{"name": "Crop", "size": 512}])`
+                steps = (step for arg in node.args if isinstance(arg, ast.List) for step in arg.elts if isinstance(step, ast.Dict))
+                for step in steps:
+                    self._add_setting(key, step)
         elif isinstance(node, (ast.List, ast.Tuple)):
             self._add_items(key, node.elts, node, option)
         elif isinstance(node, ast.Name):
             bound = self._names.bindings.get(node.id)
             self._add_text(key, scalar_text(bound) if bound is not None else None, node)
+        elif isinstance(node, (ast.Attribute, ast.Subscript)) and (stands_for := self._names.resolve(node)).node is not node:
+            self._add_text(key, scalar_text(stands_for.node) if not stands_for.option else None, node)
         elif option and _is_off(node):
             self._append(key, node, None, (), option)
         elif (text := scalar_text(node) or _array_type(node)) is not None:

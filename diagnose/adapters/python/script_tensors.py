@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, product
@@ -61,12 +61,13 @@ _MOST_STATEMENTS, _MOST_TENSORS, _MOST_OPERANDS, _LARGEST = 20_000, 400, 12, 200
 _TOLD = lazy_compile(r"(?P<name>[^|]{0,200})\|(?P<shape>\d{1,18}(?:x\d{1,18}){0,15})\|(?P<width>\d{1,2})")
 
 
-def tensors(text: str) -> list[PrintedTensor]:
-    """The tensors that a script makes by its own figures, arrays and results before products of constants; empty where it is no Python."""
+def tensors(text: str, sides: Mapping[str, int] | None = None) -> list[PrintedTensor]:
+    """The tensors that a script makes by its own figures, arrays and results before products of constants; empty where it is no Python.
+    `sides`: what its names stand for by other texts."""
     excerpt = parse_excerpt(text) if any(word in text for word in ("(", "=")) else None
     if excerpt is None:
         return []
-    reader = _Reader()
+    reader = _Reader(sides or {})
     statements = sorted((node for node in nodes_of(excerpt.tree) if isinstance(node, ast.stmt)), key=lambda node: node.lineno)
     with suppress(RecursionError):
         for node in statements[:_MOST_STATEMENTS]:
@@ -76,16 +77,30 @@ def tensors(text: str) -> list[PrintedTensor]:
     return list(dict.fromkeys([*reader.found, *reader.of_constants()]))
 
 
-def facts(sources: Sequence[ConfigSource], requested: Size) -> Iterator[Fact]:
-    """The tensors of the scripts that may be what was requested, as the facts `code.tensor`."""
+def facts(
+    sources: Sequence[ConfigSource], requested: Size, failed: Sequence[str] = (), sides: Mapping[str, int] | None = None
+) -> Iterator[Fact]:
+    """The tensors of the scripts that may be what was requested, as the facts `code.tensor`: of the statements that `failed`, with the
+    numbers that the texts of the job give names (`sides`), then of the scripts."""
+    for statement in failed:
+        for tensor in tensors(statement, sides):
+            if _may_be(tensor, requested):
+                yield _fact(tensor, Witness("log"))
     for source in sources:
         text = source.data[:_LARGEST].decode("utf-8", "replace")
         if not (source.name.endswith((".py", ".ipynb")) or "import " in text):
             continue
         for tensor in tensors(text):
-            if any(may_be(tensor.elements * width, requested) for width in ((tensor.width,) if tensor.width else (2, 4))):
-                shape = "x".join(map(str, tensor.shape))
-                yield Fact("code.tensor", f"{tensor.name}|{shape}|{tensor.width}", "config", Witness(source.name))
+            if _may_be(tensor, requested):
+                yield _fact(tensor, Witness(source.name))
+
+
+def _may_be(tensor: PrintedTensor, requested: Size) -> bool:
+    return any(may_be(tensor.elements * width, requested) for width in ((tensor.width,) if tensor.width else (2, 4)))
+
+
+def _fact(tensor: PrintedTensor, witness: Witness) -> Fact:
+    return Fact("code.tensor", f"{tensor.name}|{'x'.join(map(str, tensor.shape))}|{tensor.width}", "config", witness)
 
 
 def told(book: FactBook) -> list[PrintedTensor]:
@@ -97,7 +112,8 @@ def told(book: FactBook) -> list[PrintedTensor]:
 class _Reader:
     """What is known of a script's names so far, and the tensors that were found."""
 
-    def __init__(self) -> None:
+    def __init__(self, sides: Mapping[str, int]) -> None:
+        self.sides = sides
         self.values: dict[str, object] = {}  # arrays, layers, tuples of numbers
         self.found: list[PrintedTensor] = []
         self.roles: dict[str, list[int]] = {role: [] for role in _ROLE}
@@ -145,7 +161,7 @@ class _Reader:
             sides = [self.value(side, depth + 1) for side in node.elts]
             return tuple(side for side in sides if isinstance(side, int)) if all(isinstance(side, int) for side in sides) else None
         if isinstance(node, ast.Name):
-            return self.values.get(node.id)
+            return self.values.get(node.id, self.sides.get(node.id))
         if isinstance(node, ast.BinOp):
             return self.operation(node, depth)
         if isinstance(node, ast.Attribute):
@@ -177,7 +193,7 @@ class _Reader:
             if node.attr in ("T", "mT"):
                 return Array((*owner.shape[:-2], *reversed(owner.shape[-2:])), owner.width)
             return {"shape": owner.shape, "size": prod(owner.shape)}.get(node.attr)
-        return self.values.get(ast.unparse(node))
+        return self.values.get(ast.unparse(node), self.sides.get(node.attr))
 
     def call(self, node: ast.Call, depth: int) -> object:
         name = callee_name(node.func)
@@ -191,11 +207,8 @@ class _Reader:
         operands = [each for each in (owner, *arguments) if isinstance(each, Array)]
         if isinstance(layer := self.values.get(ast.unparse(node.func)), Layer) and operands:
             return self.convolution(layer, operands[0])
-        if convolution := re.fullmatch(r"Conv([123])d", name):
-            return convolution_of(int(convolution[1]), words, arguments)
-        if name in ("Linear", "Embedding") and len(arguments) > 1 and isinstance(arguments[0], int) and isinstance(arguments[1], int):
-            self.add(f"{name.lower()} weight", (arguments[0], arguments[1]), 4)
-            return None
+        if re.fullmatch(r"Conv[123]d|Linear|Embedding", name):
+            return self.layer(name, words, arguments)
         if name == "int" or (name == "len" and isinstance(first, Array)):
             return first.shape[0] if isinstance(first, Array) else first
         if name == "einsum" and node.args and isinstance(node.args[0], ast.Constant):
@@ -214,6 +227,19 @@ class _Reader:
             same = replace(first, width=width or first.width)
             return self.add("array", same.shape, same.width) if isinstance(same, Array) and name not in ("cuda", "cpu") else same
         return self.made(node, name, words, arguments)
+
+    def layer(self, name: str, words: dict[str, object], arguments: list[object]) -> Layer | None:
+        """A layer that is set up, whose weight is found; what a convolution makes of an array is asked later."""
+        if name.startswith("Conv"):
+            layer = convolution_of(int(name[4]), words, arguments)
+            if layer is not None:
+                self.add("convolution weight", (layer.outputs, layer.inputs, *layer.kernel), 4)
+            return layer
+        named = [words[word] for word in ("in_features", "out_features", "num_embeddings", "embedding_dim") if word in words]
+        sides = [side for side in (*arguments[:2], *named) if isinstance(side, int)]
+        if len(sides) == 2:
+            self.add(f"{name.lower()} weight", (sides[0], sides[1]), 4)
+        return None
 
     # -- what operations make
 

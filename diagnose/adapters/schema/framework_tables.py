@@ -316,9 +316,15 @@ def _constraint(entry: str | Mapping[str, Any]) -> Constraint:
     return Constraint(entry["keeps"], "", tuple(entry["if"]))
 
 
+def all_constraints() -> set[Constraint]:
+    """What any framework insists on, without a table being built."""
+    return {_constraint(entry) for raw in rule_files.table("frameworks").values() for entry in raw.get("constraints", ())}
+
+
 def _need(entry: Mapping[str, Any]) -> Need:
     releases = from_data(entry.get("since"), entry.get("until"))
-    return Need(entry["key"], entry.get("to"), entry.get("add", ""), releases, entry.get("version", ""))
+    beside = tuple(entry.get("beside", ()))
+    return Need(entry["key"], entry.get("to"), entry.get("add", ""), entry.get("unset"), beside, releases, entry.get("version", ""))
 
 
 def possible_releases(tab: Table, version: Version | None, present: Iterable[str]) -> ReleaseSpan:

@@ -175,7 +175,7 @@ def _rows() -> Mapping[str, Sequence[_Row]]:
         for place, raw in enumerate(entries):
             values = raw.get("values")
             translated = None if values is None else {word_of(name): word_of(value) for name, value in values.items()}
-            takes = "many" if raw.get("takes") == "many" else "whole"
+            takes = raw["takes"] if raw.get("takes") in ("many", "each") else "whole"
             # Of several values, or of a name among names of the program's own, nobody can tell what it takes instead.
             read_only = raw.get("takes") in ("largest", "many", "cards") or raw.get("read_only", False)
             key = Key(knob, "", "", values=translated, takes=takes, own=True, read_only=read_only)
@@ -193,6 +193,12 @@ def _learning() -> frozenset[str]:
     """Names of programs that learn: no other program accumulates gradients, has an optimizer or computes activations again."""
     knobs = ("train.gradient_accumulation", "train.optimizer", "train.gradient_checkpointing")
     return _names("learns") | {name for name, rows in _rows().items() if any(row.key.knob in knobs for row in rows)}
+
+
+@cache
+def _paired() -> frozenset[str]:
+    """Names of which two stand in one block where they mean a knob."""
+    return frozenset(name for name, rows in _rows().items() if any(row.raw.get("paired") for row in rows))
 
 
 def shows_training(text: str) -> bool:
@@ -259,19 +265,22 @@ def guesses(leaves: Sequence[Leaf], shown: int = 0, divided: Collection[str] = (
     `divided`: names of what the program divides among its cards before it uses it.
     """
     other = _alternatives(leaves)
-    own = (
-        leaf for leaf in leaves if leaf.shape != "map" and leaf.key.rpartition(".")[0] not in other and not _HYDRA_DEFAULT.match(leaf.key)
-    )
-    positive = (_positive(leaf) for leaf in (*own, *_switches(leaves)))
+    own = (leaf for leaf in leaves if leaf.shape != "map" and id(leaf) not in other and not _HYDRA_DEFAULT.match(leaf.key))
+    positive = (_positive(leaf) for leaf in (*own, *_switches(leaves), *_chosen_groups(leaves)))
     named = [(leaf, _spelled(leaf.key)) for leaf in positive]
     present = {spelling: "" for _, name in named for spelling in name.spellings}
     present.update(
-        (spelling, leaf.text or leaf.written or ANY) for leaf, name in named if leaf.shape != "null" for spelling in name.spellings
+        (spelling, leaf.text or leaf.written or ANY)
+        for leaf, name in named
+        if leaf.shape != "null" or leaf.written == "False"  # a switch that nobody has turned on
+        for spelling in name.spellings
     )
+    present.update((f"{leaf.key.rpartition('.')[0]}.{spelling}", "") for leaf, name in named for spelling in _paired() & {*name.spellings})
     generates = not present.keys().isdisjoint(_names("generates")) and present.keys().isdisjoint(_learning())
     candidates = [candidate for leaf, name in named for candidate in _candidates(leaf, name, present, generates)]
-    showing, slight = present.keys() & (_names("shows") | _names("generates")), _names("slight")
-    shown += len(showing - slight) + (not slight.isdisjoint(showing)) + NEEDED * len(present.keys() & _names("trains"))
+    names = present.keys() | {spelling for leaf in leaves if id(leaf) in other for spelling in _spelled(leaf.key).spellings}
+    showing, slight = names & (_names("shows") | _names("generates")), _names("slight")
+    shown += len(showing - slight) + (not slight.isdisjoint(showing)) + NEEDED * len(names & _names("trains"))
     shown += len({id(candidate.row) for candidate in candidates if candidate.row.raw.get("shows")})
     shown += max((_training_words(name) for _, name in named), default=0)
     texts = {(leaf.text or "").lower().partition(":")[0] for leaf in leaves}
@@ -294,23 +303,47 @@ def _positive(leaf: Leaf) -> Leaf:
     return leaf._replace(key=f"{block}{dot}{'_'.join(words)}", text=opposite, shape="scalar")
 
 
-def _alternatives(leaves: Sequence[Leaf]) -> Collection[str]:
-    """Blocks beside each other with keys of the same names, `profiles: {small: {...}, large: {...}}`, of which one is used: all of them but
-    for the one whose name is the value of another key. Blocks with names of scopes (train, val) or of settings are used together."""
-    inside: dict[str, dict[str, set[str]]] = {}
+def _alternatives(leaves: Sequence[Leaf]) -> Collection[int]:
+    """The leaves (ids) of blocks beside each other with keys of the same names, `profiles: {small: {...}, large: {...}}`, of which one is
+    used: of all of them but for the one whose name is the value of another key; without such a one, of those that differ. Blocks with names
+    of scopes (train, val) or of settings are used together, and so are a file's own blocks that are no whole trainings."""
+    inside: dict[str, dict[str, dict[str, Leaf]]] = {}
     for leaf in leaves:
         around, _, name = leaf.key.rpartition(".")
         outer, _, block = around.rpartition(".")
-        if outer and not _usual().intersection(_words(block)):
-            inside.setdefault(outer, {}).setdefault(block, set()).add(name)
+        if around and not _usual().intersection(_words(block)):
+            inside.setdefault(outer, {}).setdefault(block, {})[name] = leaf
     chosen = {leaf.text for leaf in leaves}
-    result: set[str] = set()
+    result: set[int] = set()
     for outer, blocks in inside.items():
         if len(blocks) > _MOST_BLOCKS:
             continue
-        alike = {one for one in blocks for other in blocks if one != other and len(_known(blocks[one] & blocks[other])) >= _ALIKE}
-        result |= {f"{outer}.{block}" for block in alike - chosen}
+        alike = {one for one in blocks for other in blocks if one != other and _are_alike(blocks[one].keys() & blocks[other].keys(), outer)}
+        known = alike & chosen
+        for block in alike - chosen:
+            others = [blocks[other] for other in alike - {block}]
+            result |= {
+                id(leaf)
+                for name, leaf in blocks[block].items()
+                if known or any(name not in other or other[name].written != leaf.written for other in others)
+            }
     return result
+
+
+def _are_alike(names: Collection[str], outer: str) -> bool:
+    """Whether blocks that have all these names are alternatives: at the top of a file where each is a training of its own."""
+    spellings = {spelling for name in names for spelling in _spelled(name).spellings}
+    is_training = not _names("trains").isdisjoint(spellings) and "batch_size" in spellings
+    return len(_known(names)) >= _ALIKE if outer else is_training
+
+
+def _chosen_groups(leaves: Sequence[Leaf]) -> Iterator[Leaf]:
+    """What Hydra's list of defaults chooses of a group, `- optimizer: adamw`, as a setting of that name; nothing can be edited there."""
+    for leaf in leaves:
+        if _HYDRA_DEFAULT.match(leaf.key) and leaf.shape == "scalar" and (group := leaf.key.split(".", 2)[2:]):
+            name = group[0].removeprefix("override ").partition("@")[0].rpartition("/")[2]
+            if any("values" in row.raw for spelling in _spelled(name).spellings for row in _rows().get(spelling, ())):
+                yield leaf._replace(key=name, written="", end=leaf.start)
 
 
 def _known(names: Iterable[str]) -> list[str]:
@@ -375,7 +408,8 @@ def _holds(row: _Row, leaf: Leaf, path: Collection[str], present: Mapping[str, s
         return False
     if row.names("beside") and not any(present.get(name) for name in row.names("beside")):
         return False
-    if row.raw.get("paired") and sum(name in present for name in row.raw["names"].split()) < 2:
+    block = leaf.key.rpartition(".")[0]
+    if row.raw.get("paired") and sum(f"{block}.{name}" in present for name in row.raw["names"].split()) < 2:
         return False
     if not all(is_one_of(present.get(name, UNSET[0]), words) for name, words in row.where.items()):
         return False
@@ -387,6 +421,8 @@ def _value(row: _Row, leaf: Leaf) -> Value:
     takes = row.raw.get("takes", "")
     if takes in ("model", "hub"):
         return _model_name(leaf, takes == "hub")
+    if row.raw.get("listed") and leaf.shape != "list":
+        return None
     if takes == "largest":
         leaf = largest_number(leaf)
     if takes == "cards":
@@ -397,8 +433,9 @@ def _value(row: _Row, leaf: Leaf) -> Value:
         return None
     if value is NOTHING or value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and not row.raw.get("least", 0) <= value <= row.raw.get("most", 10**15):
-        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        is_meant = row.raw.get("least", 0) <= value <= row.raw.get("most", 10**15) and value % row.raw.get("multiple", 1) == 0
+        return value if is_meant else None
     return value  # type: ignore[return-value]
 
 
@@ -416,7 +453,7 @@ def _model_name(leaf: Leaf, sized: bool) -> str | None:
     if last.lower() in _lexicon()["contents"] and folders:  # the folder above them has the model's name
         last = folders[-1]
     if sized:  # a folder of a key of any name: the key has to say that a model is there, the folder how large it is
-        is_model = folders and not _MODEL_WORDS.isdisjoint(_words(leaf.key.rpartition(".")[2])) and _SIZED_NAME.match(last)
+        is_model = not _MODEL_WORDS.isdisjoint(_words(leaf.key.rpartition(".")[2])) and _SIZED_NAME.match(last)
         return text if is_model else None
     return text if text and (model(text) is not None or _SIZE.search(last)) else None
 
@@ -493,7 +530,7 @@ def _spelled(key: str) -> _Name:
         block = [word for word in parts[-2] if word not in _scopes()]
         spellings = [*([f"{'_'.join(block)}_{'_'.join(bare)}"] if block else ()), *spellings]
         if "_".join(own) in _lexicon()["containers"]:
-            spellings += ["_".join(parts[-2]), *(["_".join(block)] if block else ())]
+            spellings += ["_".join([*parts[-2], *own]), "_".join(parts[-2]), *(["_".join(block)] if block else ())]
             spellings += map("_".join, _shorter(block, slice(-1), -1, "settings"))
     for start in [bare, *_shorter(bare, slice(1, None), 0, "prefixes")]:
         spellings += ["_".join(start), *map("_".join, _shorter(start, slice(-1), -1, "endings"))]

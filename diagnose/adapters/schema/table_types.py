@@ -13,12 +13,14 @@ from diagnose.units import Version
 
 
 class Need(NamedTuple):
-    """A key that another one requires: set `to` a value, or with an item to `add` to its list. `version`: the fact of another library's
-    release, where `releases` are that one's."""
+    """A key that another one requires: set `to` a value, to the value of `unset` where it and those of `beside` are not there, or with an
+    item to `add` to its list. `version`: the fact of another library's release, where `releases` are that one's."""
 
     key: str
     to: object = None
     add: str = ""
+    unset: object = None
+    beside: tuple[str, ...] = ()
     releases: ReleaseSpan = EVERY
     version: str = ""
 

@@ -108,8 +108,8 @@ def json_member(text: str, name: str) -> str | None:
 
 
 def largest_number(leaf: Leaf) -> Leaf:
-    """A list of sizes as its largest, `(640, 800)` and `640x800` as well."""
-    texts = leaf.items or re.split(r"[\s,()\[\]x*]+", (leaf.text or "").strip("()[] "))
+    """A list of sizes as its largest, `(640, 800)`, `640x800` and `640:800` as well."""
+    texts = leaf.items or re.split(r"[\s,()\[\]x*:]+", (leaf.text or "").strip("()[] "))
     numbers = [text for text in texts if text]
     if leaf.shape not in ("scalar", "list") or not numbers or not all(_INTEGER.fullmatch(text) for text in numbers):
         return leaf
@@ -128,7 +128,8 @@ def _first_word_meaning(key: Key, leaf: Leaf) -> Value | object:
 
 def _words_meaning(key: Key, leaf: Leaf) -> Value | object:
     words = leaf.items if leaf.shape == "list" and leaf.items else re.findall(r"[\w.-]+", leaf.text or "")
-    return _knob_value(key.knob, ",".join((key.values or {}).get(word, word) for word in words)) if words else NOTHING
+    named = [name for word in words if (name := (key.values or {}).get(word, word)) != "nothing"]
+    return _knob_value(key.knob, ",".join(named)) if named else NOTHING
 
 
 def allocator_option(text: str, name: str) -> str | None:

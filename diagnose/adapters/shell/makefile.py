@@ -13,6 +13,7 @@ _VARIABLE = re.compile(
     r"(?:override |(export )) *([A-Za-z_][\w.-]*)[ \t]*(?:[?:+!]|::)?=[ \t]*|([A-Za-z_][\w.-]*)[ \t]*(?:[?:+!]|::)?=[ \t]*"
 )
 _REFERENCE = re.compile(r"\$(?:\(([\w.-]{1,80})\)|\{([\w.-]{1,80})\}|(\$)|\([^()\n]{0,300}\)|\{[^{}\n]{0,300}\}|.)")
+_ONE_SHELL = lazy_compile(r"^\.ONESHELL[ \t]*:", re.MULTILINE)
 _MAX_DEPTH = 8
 
 
@@ -33,10 +34,11 @@ class MakefileReader:
         self._read_lines()
 
     def recipes(self) -> Iterator[Chars]:
-        """The text of each recipe as its shell gets it."""
-        for lines in self._recipes:
+        """The text that each shell gets: a line of a recipe, as far as backslashes continue it, or all of its lines (`.ONESHELL`)."""
+        whole = _ONE_SHELL.search(self.text) is not None
+        for recipe in self._recipes if whole else ([line] for lines in self._recipes for line in lines):
             chars = Chars()
-            for start, end in lines:
+            for start, end in recipe:
                 self._expand(chars, start, end, 0)
             yield chars
 

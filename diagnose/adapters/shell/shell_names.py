@@ -14,6 +14,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PERCENT = re.compile(r"%([A-Za-z_]\w*)%")
 _CAT = re.compile(r"\s*cat\s*<<(-?)\s*(['\"]?)(\w+)\2[^\n]*\n(.*?)\n[\t ]*\3\s*$", re.DOTALL)
 _EXPR = re.compile(r"\$\(\s*expr\s+([^()\n]{1,200})\)")
+#: An item of an array by a variable: `${sizes[$i]}`, `${sizes[i]}`.
+_INDEX = re.compile(r"\[\$?\{?([A-Za-z_]\w*)\}?[^\]]{0,40}\]")
 _ITEM = re.compile(r"([A-Za-z_]\w*)\[([@*]|\d{1,6})\](.*)", re.DOTALL)
 _MAX_REFERENCE = 1000  # characters of one `${...}`
 
@@ -186,6 +188,11 @@ class Expander:
             return self._expand_default(operation, start, pos) if value else Chars()
         if value is None or (isinstance(value, Chars) and not value.text and operation[:1] == ":"):
             return self._expand_unset(name, operation, start, value)
+        if isinstance(value, list) and (index := _INDEX.match(operation)) and self.dialect != "powershell":
+            at = self._known_value(index[1])
+            same = value[0] if value and all(word.text == value[0].text for word in value) else None
+            item = same or (value[int(at)] if at is not None and at.isdecimal() and int(at[:6]) < len(value) else None)
+            return self._use_word(item, start) if item is not None else Chars.unknown(f"{{{name}{operation}}}", start, self.pos)
         if isinstance(value, list):
             return value if self.dialect == "powershell" else self._use_word(value[0], start) if value else Chars()
         self.spend(len(value.text))

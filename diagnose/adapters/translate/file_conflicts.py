@@ -40,6 +40,12 @@ def integration(engine: Table, trainer: str) -> Mapping[str, Any] | None:
     return next((way for name in framework_tables.lineage(trainer) for way in engine.integrations if name in way["frameworks"]), None)
 
 
+def refused_keys(engine: str, trainer: str) -> Sequence[str]:
+    """The keys of an engine's file that a trainer refuses to start with where its own settings say otherwise."""
+    way = integration(framework_tables.table(engine), trainer) if engine != trainer else None
+    return way.get("refuses", ()) if way else ()
+
+
 def _engine_conflicts(parts: Sequence[Part], translations: Sequence[Translation]) -> Iterator[tuple[Fact, Notice]]:
     """Conflicts between the trainer's settings and its engine's."""
     for trainer, trainer_result in zip(parts, translations, strict=True):

@@ -9,6 +9,8 @@ from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.terms.chunked_loss import chunk_rows
 from diagnose.catalogue import Model
+from diagnose.catalogue.denoisers import is_network
+from diagnose.catalogue.denoisers import network as denoiser_network
 
 
 def extra_letters(job: Setup) -> dict[str, Number]:
@@ -30,6 +32,10 @@ def extra_letters(job: Setup) -> dict[str, Number]:
         letters["x"] = side
     if pixels or side:
         letters["n_l"] = (pixels or side * side) // 64  # type: ignore[operator]
+    letters["a_d"], letters["w_d"] = _drawn_heads(job.book.word("drawing.network"))
+    if letters["w_d"] != _USUAL_HEADS[1]:
+        letters["j"] = letters["a_d"]
+    letters |= _drawn_tokens(job, pixels or (side * side if side else None))
     said = {"n_s": "report.tokens", "n_n": "report.nodes", "n_g": "report.edges"}
     letters |= {letter: count for letter, name in said.items() if (count := job.book.count(name))}
     letters |= _guessed_params(job)
@@ -42,6 +48,28 @@ def extra_letters(job: Setup) -> dict[str, Number]:
     if prompts and ranks:
         letters["n"] = prompts * (job.book.count("rollout.num_generations") or 1) // max(1, ranks // job.sharding.context)
     return letters
+
+
+def _drawn_tokens(job: Setup, pixels: int | None) -> dict[str, Number]:
+    """Width, tokens without and with the prompt, and rows of a transformer that draws, for the job's picture or clip or its usual one."""
+    network = job.book.word("drawing.network")
+    drawn = denoiser_network(network) if network is not None and is_network(network) else None
+    if drawn is None or drawn.tokens is None:
+        return {}
+    count = drawn.tokens.of(job.book.count("data.frames"), pixels)
+    return {"h_d": drawn.tokens.width, "n_d": count, "n_t": count + drawn.tokens.text, "p_d": drawn.passes}
+
+
+#: Heads times rows, and bytes of a score, of a network that draws where nobody says which: those of Stable Diffusion 1, which Macs run in
+#: 32 bits. All later ones run in 16.
+_USUAL_HEADS = (16, 4)
+
+
+def _drawn_heads(network: str | None) -> tuple[int, int]:
+    """Heads of all rows of the network that draws, and bytes of a score."""
+    if network is None or not is_network(network) or not (drawn := denoiser_network(network)).heads:
+        return _USUAL_HEADS
+    return drawn.heads * drawn.passes, _USUAL_HEADS[1] if drawn.heads * drawn.passes == _USUAL_HEADS[0] else 2
 
 
 def _guessed_params(job: Setup) -> dict[str, Number]:

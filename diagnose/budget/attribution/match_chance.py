@@ -38,8 +38,8 @@ class Trial:
         if key not in self.sizes:
             self.sizes[key] = self._tried_sizes([tensor for tensor in self.tensors if request.evidence(tensor) >= key[0]], key[1])
         sizes = self.sizes[key] | {candidate.bytes}
-        if _is_round(candidate.bytes):
-            return min(1.0, sum(map(_is_round, sizes)) * self.times / _round_sizes())
+        if is_round(candidate.bytes):
+            return min(1.0, sum(map(is_round, sizes)) * self.times / _round_sizes())
         return min(1.0, len(sizes) * self.times * log((request.high + 1) / request.low) / log(LARGEST / SMALLEST))
 
     def _tried_sizes(self, peers: list[Tensor], last: int) -> set[int]:
@@ -54,7 +54,8 @@ class Trial:
         return {size for size in sizes if size is not None and SMALLEST <= size <= LARGEST}
 
 
-def _is_round(size: int) -> bool:
+def is_round(size: int) -> bool:
+    """Whether a size is a small odd number times a power of two."""
     return size // (size & -size) <= ROUND
 
 

@@ -45,7 +45,17 @@ PASS_BAR = 0.05
 
 def attribute(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
     """The tensors whose block prints as the request, best first: frame and phase fit, then products of known dimensions, then lengths
-    solved from the request. Empty for 2.00 and 20.00 MiB, which any small tensor asks for."""
+    solved from the request; where a frame alone names one, or nothing does, with the sides that the text gives. Empty for 2.00 and 20.00
+    MiB, which any small tensor asks for."""
+    found = _by_formula(book, ledgers, event, index)
+    if event.requested is None or (found and not found[0].by_frame):
+        return found
+    from diagnose.budget.attribution.named_by_text import with_sides  # most requests are a tensor of known dimensions: not loaded at start
+
+    return with_sides(found, book, event, index)
+
+
+def _by_formula(book: FactBook, ledgers: tuple[Ledger, ...], event: Event, index: int) -> tuple[Attribution, ...]:
     if event.requested is None:
         return ()
     requested = event.requested
@@ -87,7 +97,9 @@ def _of_another_allocator(books: list[FactBook], ledgers: tuple[Ledger, ...], ev
     known = [made for made in max(answers, key=_evidence_weight) if not (made.solved or made.by_frame)]
     if not on_host:
         return known
-    found = [made for made in known if made.chance < BAR or made.agrees]
+    shown = next((tensor for tensor in tensors() if not (tensor.bytes or tensor.when) and tensor.agrees(event)), None)
+    loads = shown is not None and shown.group == "weights" and event.shows_source
+    found = [made for made in known if (made.chance < BAR or made.agrees) and (made.group == "weights" or not loads)]
     group = rule_files.table("vocabulary")["fills_host"][0]
     changes = {"group": group, "lowered_by": {}, "avoided_by": (), "kept_by_layers": False}
     return [made._replace(tensor=phrase("ledger.host_tensor", tensor=made.tensor), **changes) for made in found]
@@ -114,7 +126,9 @@ def _books_with_pictures(book: FactBook) -> list[FactBook]:
     from diagnose.catalogue import mentions  # most jobs name a known model: not loaded at start
 
     sizes = [fact.value for fact in book.all("report.pixels")] or [mentions.usual_picture(book.word("drawing.network"))]
-    known = "data.image_size" in book or "data.image_pixels" in book
+    side = book.fact("data.image_size")  # a guessed one may be the one side of a picture of two
+    known = (side is not None and side.origin != "guessed") or "data.image_pixels" in book
+    sizes += [None] * (side is not None and None not in sizes)
     pictures = [book] if known else [book.changed({"data.image_pixels": size}) if size else book for size in sizes]
     counts = [fact.value for fact in book.all("report.tokens")] or [None]
     return [each.changed({"report.tokens": count}) for each in pictures for count in counts]
@@ -435,6 +449,8 @@ def _describe(candidate: Candidate) -> Text:
     rows, length = candidate.values.get("B"), candidate.values.get("s")
     if candidate.vocabulary:
         return phrase("ledger.tensor_vocabulary", tensor=name, vocabulary=same(f"{candidate.vocabulary:,}"))
+    if candidate.solved and candidate.tensor.solve == "n" and candidate.span[0] == candidate.span[1]:
+        return phrase("ledger.tensor_positions", tensor=name, count=same(f"{candidate.span[0]:,}"))
     if candidate.solved and candidate.tensor.solve == "n":
         return phrase("ledger.tensor_patches", tensor=name, low=same(f"{candidate.span[0]:,}"), high=same(f"{candidate.span[1]:,}"))
     if candidate.solved and candidate.tensor.solve in ("any", "p"):

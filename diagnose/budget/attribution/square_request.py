@@ -15,6 +15,8 @@ from diagnose.phrases import phrase, same
 
 #: Bytes per element, the most common first, and how many such squares lie in one tensor: those of all heads, or one.
 WIDTHS = (4, 2, 8)
+#: In host memory programs compute in 32 or 64 bits; twice a square is that of half the side in 64.
+HOST_WIDTHS = (4, 8, 2)
 HEADS = (12, 16, 32, 8, 20, 24, 40, 64)
 #: Sides below this are no rows: the size may be anything.
 FEWEST = 1000
@@ -29,7 +31,7 @@ def square_tensor(event: Event, index: int) -> Attribution | None:
         return None
     on_host = families.of(event.family).memory == "host"
     counts = (1, *HEADS) if on_host else (*HEADS, 1)  # where 16 heads fit, a single square of four times the side does, too
-    count, side, width = next(_squares(requested.bytes, counts), (0, 0, 0))
+    count, side, width = next(_squares(requested.bytes, counts, HOST_WIDTHS if on_host else WIDTHS), (0, 0, 0))
     if not count:
         return None
     entry = _entry("p_square" if count == 1 else "p_squares_of_heads")
@@ -49,10 +51,10 @@ def square_tensor(event: Event, index: int) -> Attribution | None:
     )
 
 
-def _squares(size: int, counts: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+def _squares(size: int, counts: Sequence[int], widths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """The (number of squares, side, bytes per element) that make a size."""
     for count in counts:
-        for width in WIDTHS:
+        for width in widths:
             side = isqrt(size // (count * width))
             if side >= FEWEST and side * side * count * width == size and _rest(side) > 1:
                 yield count, side, width

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from diagnose import catalogue, families
-from diagnose.budget.attribution.tensor_table import Tensor, printed_tensors
+from diagnose.budget.attribution.tensor_table import Tensor, printed_tensors, tensors
 from diagnose.budget.model.block_rounding import allocators, is_ambiguous_block, prints_as
 from diagnose.budget.model.ledger import Attribution
 from diagnose.parse.text.lazy_re import finds
@@ -35,9 +35,42 @@ def printed_tensor(book: FactBook, event: Event, index: int) -> Attribution | No
         width = next((width for width in widths if _prints(book, shape.elements * width, event)), 0)
         text = _described(shape)
         named = next((tensor for tensor in entries if any(finds(pattern, text) for pattern in tensor.printed)), None)
+        own = _of_operation(text) if memory == "host" and shape.name else None
         if width and named is not None:
-            return _attribution(named, event, index, shape.elements * width, (*shape.shape, width))
+            made = _attribution(own or named, event, index, shape.elements * width, (*shape.shape, width))
+            if own is None and made.key == "ledger.p_layer_weight":
+                return _as_state(made, event)
+            return (
+                made
+                if own is None
+                else made._replace(tensor=phrase("ledger.host_tensor", tensor=made.tensor), group=named.group, lowered_by={})
+            )
     return None
+
+
+def _as_state(made: Attribution, event: Event) -> Attribution:
+    """A weight of a script, or what a frame shows being made that is as large: its moment or its gradient."""
+    states = (
+        tensor for tensor in tensors() if not tensor.bytes and tensor.group in ("optimizer_states", "gradients") and event.shows_source
+    )
+    shown = next((tensor for tensor in states if tensor.agrees(event)), None)
+    if shown is None:
+        return made
+    name = phrase(
+        "ledger.tensor_shape",
+        tensor=phrase(f"ledger.{shown.key}", left=same("")),
+        shape=same(made.numbers.rpartition("*")[0].replace("*", " x ")),
+    )
+    return made._replace(
+        tensor=name, group=shown.group, key=f"ledger.{shown.key}", lowered_by=dict(shown.lowered), avoided_by=shown.avoided
+    )
+
+
+def _of_operation(text: str) -> Tensor | None:
+    """What the name of an operation says of a tensor of any device: a weight, a state, scores; None of a mere result."""
+    entries = (tensor for tensor in printed_tensors() if tensor.memory == "card" and tensor.printed)
+    named = next((tensor for tensor in entries if any(finds(pattern, text) for pattern in tensor.printed)), None)
+    return named if named is not None and named.group not in ("activations", "unknown") else None
 
 
 def supposed_tensor(book: FactBook, event: Event, index: int) -> Attribution | None:

@@ -49,7 +49,7 @@ def solve_length(tensor: Tensor, values: dict[str, Number], query: Query) -> lis
     squares = [solution for solution in solutions if "s*s" in solution.symbols]
     return (
         [max(squares, key=lambda solution: _roundness(solution.values["s"]))] if squares else solutions[:1]
-    )  # only one width has a round root
+    )  # only one width has a round root; half the width has one of twice the length, which is as round
 
 
 def solve_patches(tensor: Tensor, values: dict[str, Number], query: Query) -> list[Candidate]:
@@ -121,6 +121,7 @@ def _roundest_length(first: int, last: int) -> int:
     return -(-first // power) * power
 
 
-def _roundness(length: Number) -> int:
-    """The highest power of two that divides a length."""
-    return int(length) & -int(length)  # type: ignore[arg-type]
+def _roundness(length: Number) -> float:
+    """The highest power of two that divides a length, by the length: twice the length is no rounder."""
+    whole = int(length)  # type: ignore[arg-type]
+    return (whole & -whole) / whole

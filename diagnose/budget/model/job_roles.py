@@ -126,10 +126,12 @@ def _colocated_roles(book: FactBook, policy: Model | None, world: int | None) ->
 
 
 def _has_critic(book: FactBook) -> bool:
-    """Whether a critic is trained in the policy's processes: for PPO, in frameworks that have one."""
+    """Whether a critic is trained in the policy's processes: for PPO, in frameworks that have one, and where its model is named."""
     critic = traits_of(book.word("train.framework")).critic
-    if book.word("train.stage") != "ppo" or critic is None or book.count("critic.gpus") == 0:
+    if book.word("train.stage") != "ppo" or book.count("critic.gpus") == 0:
         return False
+    if critic is None:
+        return book.word("critic.model") is not None
     return during(critic.releases, book) is not False
 
 

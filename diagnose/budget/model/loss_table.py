@@ -83,7 +83,7 @@ class LossQuery(NamedTuple):
     """What decides which loss a job has: its framework with those that it extends, nearest first, each with its release (`lineage`), stage,
     model family, release of transformers; `converted`: accelerate hands the trainer fp32 logits; `autocast`: the forward runs under it;
     `double`: all is computed in fp32; `divided`: every rank has the logits of a part of the vocabulary; `compiled`: torch.compile fuses the
-    loss."""
+    loss; `reads`: the precision of the logits that it reads, where that is said."""
 
     lineage: tuple[tuple[str, Version | None], ...]
     stage: str
@@ -94,6 +94,7 @@ class LossQuery(NamedTuple):
     double: Truth = None
     divided: Truth = False
     compiled: Truth = None
+    reads: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -117,13 +118,15 @@ def _conditions(job: LossQuery) -> dict[str, Truth]:
     """Truth of the conditions of rules/losses.yaml that are neither names nor releases."""
     plain, own = (_as_of(losses()[name].get(job.family), job.transformers) for name in ("plain_loss", "own_loss"))
     upcast = False if plain else releases("<4.46").holds(job.transformers)
+    if job.reads in ("bf16", "fp16") or (job.reads == "model" and not upcast):  # whatever the model does with labels
+        plain, own, upcast = True, False, False
     return {
         "plain_loss": plain,
         "whole_rows": job.family in losses()["whole_rows"],
         "in_fp32": job.double,
         "divided": job.divided,
         "compiled": job.compiled,
-        "in_16_bits": False if plain is False else all_of([plain, not_(job.autocast)]),
+        "in_16_bits": False if plain is False else all_of([plain, not_(job.autocast), not_(job.double or False)]),
         "own_loss": own,
         "fp32": any_of([upcast, job.converted]),
     }

@@ -8,7 +8,7 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.model.state_sharding import Sharding
 from diagnose.facts import FactBook
 from diagnose.records import NamedTuple
-from diagnose.traits import traits_of
+from diagnose.traits import during, traits_of
 
 WIDTH = {"fp32": 4, "bf16": 2, "fp16": 2, "pure_bf16": 2, "fp8": 2}
 
@@ -76,9 +76,11 @@ def _weight_width(
     lora = book.word("train.finetuning") in (*table()["adapters"], *table()["prompts"])
     if word == "fp32":
         return 4, ()
-    if shards.scheme.startswith("fsdp") and word in ("bf16", "fp16") and not lora:
+    traits = traits_of(framework)
+    left = traits.leaves_fsdp2_weights if book.count("fsdp.version") == 2 else None
+    if shards.scheme.startswith("fsdp") and word in ("bf16", "fp16") and not lora and (left is None or during(left, book) is False):
         return 4, ()  # accelerate upcasts sharded trainable parameters where mixed precision is on
-    loaded = traits_of(framework).loaded
+    loaded = traits.loaded
     loaded_width = (loaded.lora if lora else loaded.full) if loaded and word in ("bf16", "fp16") else None
     load_dtype = book.fact("train.load_dtype")
     if loaded_width is not None and (load_dtype is None or load_dtype.origin == "default"):

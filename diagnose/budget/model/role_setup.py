@@ -188,6 +188,7 @@ def _loss(book: FactBook, framework: str, stage: str, model: Model | None, shard
             double=None if word is None else word == "fp32",
             divided=shards.tensor > 1,
             compiled=None if kernel is None else kernel == "compiled",
+            reads=book.word("train.logits_dtype") or "",
         )
     )
 

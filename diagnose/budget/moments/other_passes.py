@@ -10,7 +10,7 @@ from diagnose.budget.model.ledger import Moment, Term, total
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
 from diagnose.budget.moments import failure_moment, in_process_roles
-from diagnose.budget.terms import activations, comm_buffers, extra_models, kv_cache, logits, training_states
+from diagnose.budget.terms import activations, comm_buffers, extra_models, kv_cache, logits, training_states, weight_terms
 from diagnose.budget.terms.weight_terms import adapter_width, is_quantised
 from diagnose.facts import FactBook
 
@@ -38,6 +38,7 @@ def loading(job: Setup) -> list[Term]:
     if job.book.switch("script.cuda_before_shard") and not job.sharding.whole_weights and job.knows("P"):
         return [job.term("weights_before_shard", "weights", "2*P", source="model.to(cuda) before the engine exists")]
     resident = [*training_states.weights(job), *training_states.adapters(job), *extra_models.reference(job), *extra_models.teacher(job)]
+    resident += weight_terms.unpacked_experts(job)
     if job.sharding.scheme in ("fsdp", "fsdp_grad") and job.knows("P_layer", "V", "h"):
         width = training_states.letter(job.precision.weight, "w")
         resident.append(
@@ -165,8 +166,9 @@ def job_that_failed(job: Setup) -> Setup:
 
 def scoring_pass(job: Setup, live: list[Term]) -> list[Moment]:
     """Log-probabilities of finished rollouts: a forward pass without backward, with those states away that leave the card between phases. A
-    run that failed in training had got through it."""
-    scoring_job = job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) else None
+    run that failed in training had got through it; one that has not begun has it before it."""
+    begun = job.book.word("log.phase") is not None
+    scoring_job = job_for_scoring(job) if failure_moment.failed_while_scoring(job.book) or not begun else None
     if scoring_job is None or job.role.headless or not job.knows("P", "V", "h"):
         return []
     staying = [term for term in live if term.group == "weights" or term.group not in training_states.away(job)]

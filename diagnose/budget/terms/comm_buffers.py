@@ -8,7 +8,7 @@ from diagnose.budget.model.software_table import table
 from diagnose.budget.terms import training_states
 from diagnose.budget.terms.optimizer_step import steps_in_backward
 from diagnose.budget.terms.training_states import ZERO
-from diagnose.budget.terms.weight_terms import is_quantised, unit_width
+from diagnose.budget.terms.weight_terms import is_quantised, merged_experts, unit_width
 from diagnose.release_spans import releases
 from diagnose.ternary import not_
 from diagnose.traits import during
@@ -154,7 +154,7 @@ def whole_gradients(job: Setup) -> list[Term]:
         source = "torch/distributed/pipelining/stage.py backward_maybe_with_nosync; _fsdp_param.py accumulate_unsharded_grad_if_needed"
         held = "Pt" if job.trainable.lora else "P"
         return [job.term("gradients_whole", "gradients", f"{_reduction_width(job)[1]}*{held}", source=source)]
-    waits = training_states.accumulates_gradients(job) or job.traits.accumulates_by_default
+    waits = training_states.accumulates_gradients(job)
     if job.sharding.scheme not in ("fsdp", "fsdp_grad") or not waits or not job.traits.unsynced_gradients or not job.knows("P", "Pt"):
         return []
     with_frozen = job.traits.unsynced_with_frozen and not is_quantised(job.book)  # 4 bits lie in no flat parameter that has gradients
@@ -224,4 +224,13 @@ def backward_units(job: Setup) -> list[Term]:
     if job.sharding.scheme not in ("zero3", "fsdp", "fsdp_grad") or not job.knows("P_layer") or job.trainable.lora:
         return []
     source = ZERO if job.sharding.zero else "torch FSDP: gradients of the unit in hand, before reduce-scatter"
-    return [job.term("layer_gradients", "comm_buffers", "2*P_layer", source=source)]
+    return [job.term("layer_gradients", "comm_buffers", "2*P_layer", source=source), *indexed_gradient(job)]
+
+
+def indexed_gradient(job: Setup) -> list[Term]:
+    """Where experts are slices of one tensor, the gradient of one expert's slice as autograd makes it: as large as the tensor, 2*2*h*f_e*E
+    of gate and up, beside the sum of those before. From transformers 5 on one product takes all experts."""
+    indexed = job.model is not None and job.model.family in table()["indexed_experts"]["families"]
+    if not indexed or merged_experts(job) or not job.knows("h", "f_e", "E"):
+        return []
+    return [job.term("indexed_gradient", "gradients", "4*h*f_e*E", source=table()["indexed_experts"]["source"])]

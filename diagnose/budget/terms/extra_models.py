@@ -34,13 +34,13 @@ def reference(job: Setup) -> list[Term]:
 
 
 def reward(job: Setup, role: Role) -> list[Term]:
-    """A frozen reward model in the policy's process, all along: 2*P_r bytes, /N under ZeRO-3 alone (trl models/utils.py
-    prepare_deepspeed)."""
+    """A frozen reward model in the policy's process, all along: 2*P_r bytes of its part of the layers, /N under ZeRO-3 alone (trl
+    models/utils.py prepare_deepspeed)."""
     if role.model is None or (job.sharding.scheme == "zero3" and not job.knows("N")):
         return []
     if role.offloaded:
         return [job.term("reward_offloaded", "extra_models", "0", source=FROZEN)]
-    values: dict[str, Number] = {**job.values, "P_r": role.model.headless_params}
+    values: dict[str, Number] = {**job.values, "P_r": -(-role.model.headless_params // job.sharding.model_parallel)}
     per = "/N" if job.sharding.scheme == "zero3" else ""
     return [term("reward", "extra_models", f"2*P_r{per}", values, source="reward model, no gradients")]
 

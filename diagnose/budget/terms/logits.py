@@ -100,7 +100,14 @@ def _held_logits(job: Setup) -> list[Term]:
     """Logits as the model returned them, where the loop keeps its outputs through backward: fp32 if the model upcasts them or the trainer
     converts what autocast gives, else 2 bytes each."""
     made = [block.name for block in job.loss.call]
-    if not job.traits.holds_outputs or job.stage not in ("sft", "pt") or not made or job.role.headless or not job.knows("T", "V", "B", "s"):
+    if (
+        not job.traits.holds_outputs
+        or job.book.switch("train.logits_freed")
+        or job.stage not in ("sft", "pt")
+        or not made
+        or job.role.headless
+        or not job.knows("T", "V", "B", "s")
+    ):
         return []
     converts = named_for(losses()["outputs_in_fp32"], job.framework) and not job.sharding.zero
     wide = made[0] == "logits_fp32" or (converts and job.book.word("train.precision") in ("bf16", "fp16"))

@@ -123,7 +123,8 @@ def _gradient(job: Setup) -> str:
 
 def accumulates_gradients(job: Setup) -> bool:
     """Whether a forward pass may find gradients of earlier micro batches (accumulation)."""
-    return accumulation_steps(job) > 1
+    unsaid = job.book.count("train.gradient_accumulation") is None and job.traits.accumulates_by_default
+    return unsaid or accumulation_steps(job) > 1
 
 
 def accumulation_steps(job: Setup) -> int:

@@ -6,7 +6,7 @@ from diagnose.budget.model.formulas import Number, Span, term
 from diagnose.budget.model.ledger import Term
 from diagnose.budget.model.role_setup import Setup
 from diagnose.budget.model.software_table import table
-from diagnose.catalogue import Model
+from diagnose.catalogue import UNPACKED, Model
 from diagnose.facts import FactBook
 from diagnose.ternary import Truth
 from diagnose.traits import Releases, during, traits_of
@@ -55,12 +55,12 @@ def is_packed(book: FactBook) -> bool:
 
 
 def shardable(book: FactBook) -> bool:
-    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take, and none
-    that comes packed into integers, whatever a setting makes of others as they load."""
+    """Whether ZeRO-3 and FSDP can shard the base: a quantised one only where the framework stores it in a type that they take, and one
+    that comes packed into integers, whatever a setting makes of others as they load, only where these are turned into floats."""
     if not is_quantised(book):
         return True
     if is_packed(book):
-        return False
+        return book.switch("model.shards_packed") is True
     if storage := book.word("model.quant_storage"):
         return storage != "uint8"
     release = book.version("version.bitsandbytes")
@@ -76,6 +76,9 @@ def _entry(job: Setup) -> dict[str, object]:
 def is_prepared(job: Setup) -> bool:
     """Whether the weights of a quantised base that are not quantised were upcast to fp32 for training (PEFT
     prepare_model_for_kbit_training)."""
+    told = job.book.switch("model.prepared")
+    if told is not None:
+        return told and is_quantised(job.book) and _entry(job).get("upcast") is not False
     sharded = not job.sharding.whole_weights and shardable(job.book)
     keeps_16_bit = (
         job.traits.keeps_16_bit_beside_quantized or is_left_alone(job) or (sharded and _during(job.traits.unprepared_sharded, job))
@@ -137,6 +140,23 @@ def unquantised_experts(job: Setup) -> Truth:
     if model.family in table()["one_tensor"]["families"]:
         return True
     return None if job.book.version("version.transformers") is None else merged_experts(job)
+
+
+def unpacked_experts(job: Setup) -> list[Term]:
+    """The experts of one layer on their way from MXFP4 to 16 bits, always on the card: per weight half a byte packed, an eighth of
+    scales, 2 unpacked, 8 of indices and 1 of what they look up; beside weights that stay there the last one's own 2 less."""
+    path = job.book.word("model.path") or ""
+    if (
+        job.model is None
+        or job.model.published != "mxfp4"
+        or is_quantised(job.book)
+        or UNPACKED.search(path)
+        or not job.knows("h", "f_e", "E")
+    ):
+        return []
+    each = "19.25" if job.sharding.whole_weights else "23.25"
+    source = "transformers integrations/mxfp4.py convert_moe_packed_tensors: gate and up of all experts at a time"
+    return [job.term("unpacked_experts", "weights", f"{each}*h*f_e*E", low="0", source=source)]
 
 
 def dequantized_experts(job: Setup, count: str) -> list[Term]:

@@ -195,7 +195,8 @@ def _frame(words: tuple[str, ...]) -> Frame | None:
     if match is None:
         return None
     statement = words[1].strip() if len(words) > 1 else ""
-    return Frame(match[1], int(match[2][:9]), (match[3] or "").strip(), _RICH_SOURCE.sub("", statement).strip())
+    function = (match[3] or "").partition("(")[0].strip()  # IPython prints the arguments, too
+    return Frame(match[1], int(match[2][:9]), function, _RICH_SOURCE.sub("", statement).strip())
 
 
 def _join_cut_lines(texts: list[str]) -> list[str]:

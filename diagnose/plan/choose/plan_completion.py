@@ -214,8 +214,10 @@ def edits(draft: Draft, job: Job) -> tuple[Edit, ...]:
     by_key: dict[tuple[str, str], list[Edit]] = {}
     for edit in found:
         by_key.setdefault((edit.target, edit.key), []).append(edit)
-    if any(len({edit.to for edit in same}) > 1 for same in by_key.values()):
-        found += edits_of(draft.changes, job) or ()
+    together = edits_of(draft.changes, job) or () if len(draft.steps) > 1 else ()
+    is_same = {(edit.target, edit.key) for edit in together} == by_key.keys()  # a number may count the cards that another step brings
+    if is_same or any(len({edit.to for edit in same}) > 1 for same in by_key.values()):
+        found += together
     return _renamed_once(tuple({(edit.target, edit.key): edit for edit in found}.values()))
 
 

@@ -7,12 +7,13 @@ from math import prod
 
 from diagnose import catalogue
 from diagnose.adapters.formats.settings import Document, Entry
+from diagnose.adapters.launch.launchers import trains_nothing
 from diagnose.adapters.schema import declared_keys, framework_tables
 from diagnose.adapters.schema.table_types import Key, Table
 from diagnose.adapters.translate.translation import auto_value, name_of
 from diagnose.budget.model.state_sharding import CARDS_OF_A_NODE
 from diagnose.facts import Fact, FactBook, Value, Witness, declared
-from diagnose.plan.edits.key_spelling import fits_form, is_declared, is_usable, spelled_key
+from diagnose.plan.edits.key_spelling import fits_form, is_declared, is_usable, spelled_key, table_key
 from diagnose.plan.edits.value_spelling import add_to_list, current_text, exchange_word, literal, merge_option, spell, word_for
 from diagnose.plan.remedies.remedy import Edit, Since
 from diagnose.records import NamedTuple
@@ -43,6 +44,8 @@ class EditContext(NamedTuple):
         None where that is unknown."""
         if key.entry and not any(key.reads(entry) for entry in self._entries_of(document)):
             return False
+        if trains_nothing(document.entry) and framework_tables.table(document.framework).trainer:
+            return False  # what it shares with training is not known
         covers = key.releases.covers(self._bringing(document, key))
         if covers is False or key.struct:
             return covers
@@ -174,17 +177,16 @@ class EditContext(NamedTuple):
             if applies is False or (applies is None and need.releases.high is not None):
                 continue
             entry = entries.get(need.key)
+            if need.unset is not None and any(_is_said(document, name) for name in (need.key, *need.beside)):
+                continue
+            to = need.to if need.unset is None else need.unset
             if need.add:
                 edits += add_to_list(document, need.key, need.add, entry)
-            elif entry is None or (
-                not isinstance(need.to, (dict, list)) and document.index.words[need.key].lower() != word_of(need.to).lower()
-            ):
+            elif entry is None or (not isinstance(to, (dict, list)) and document.index.words[need.key].lower() != word_of(to).lower()):
                 is_bare = (
-                    need.to is True
-                    and document.form in ("shell", "command")
-                    and framework_tables.table(document.framework).switch(need.key)
+                    to is True and document.form in ("shell", "command") and framework_tables.table(document.framework).switch(need.key)
                 )
-                text = "" if is_bare else literal(need.to, document.form)
+                text = "" if is_bare else literal(to, document.form)
                 name = entry.key if entry else f"{self.struct_prefix(document, key)}{spelled_key(document, need.key)}"
                 edits.append(Edit(document.name, name, current_text(entry) if entry else None, text))
         return edits
@@ -257,11 +259,22 @@ class EditContext(NamedTuple):
         return value // factor if isinstance(value, int) and factor and value % factor == 0 else None
 
     def _written(self, document: Document, name: str, default: int | None) -> int:
-        """The count that a key has in the files of the document's framework, else its default; 0 where it is no number."""
+        """The count that a key has in the files of the document's framework, or will have by these changes, else its default; 0 where it
+        is no number."""
         siblings = (sibling for sibling in (document, *self.documents) if sibling.framework == document.framework)
-        entries = (entry for sibling in siblings for entry in sibling.entries)
-        text = next((entry.written for entry in entries if name_of(entry.key) == name), str(default or 1))
+        found = ((sibling, entry) for sibling in siblings for entry in sibling.entries if name_of(entry.key) == name)
+        owner, entry = next(found, (document, None))
+        text = str(default or 1) if entry is None else entry.written
+        for knob in self.changes if entry is not None else ():
+            if entry is not None and knob in entry.knobs:
+                row = table_key(owner, framework_tables.table(owner.framework), knob, entry)
+                text = self.write_value(owner, row, self.changes[knob], entry) or text
         return int(text) if text.isdigit() and len(text) < 8 else 0
+
+
+def _is_said(document: Document, key: str) -> bool:
+    """Whether the document gives the key a value."""
+    return document.index.words.get(key, "").lower() not in ("", "null", "none", "~")
 
 
 def _short(release: Version) -> str:

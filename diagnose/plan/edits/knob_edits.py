@@ -11,6 +11,7 @@ from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.schema import framework_tables
 from diagnose.adapters.schema.ignored_keys import find_ignored_keys
 from diagnose.adapters.schema.table_types import Key, Table
+from diagnose.adapters.translate.file_conflicts import refused_keys
 from diagnose.adapters.translate.translation import name_of
 from diagnose.facts import FactBook, Value
 from diagnose.phrases import Text
@@ -69,7 +70,8 @@ def _edit_knob(context: EditContext, knob: str, value: Value) -> list[Edit] | No
     setters = [document for document in context.documents if context.setters(document, knob)]
     for document in setters:
         if (edits := _change_key(context, document, knob, value)) is not None:
-            return [_follow_reference(context, document, edit) for edit in edits]
+            edits = [_follow_reference(context, document, edit) for edit in edits]
+            return [*edits, *_in_step(context, document, knob, value)]
     if any(not is_file_key(document, entry) for document in setters for entry in context.setters(document, knob)):
         return None  # the current setting would win over a key added elsewhere
     if value is not None and context.book.value(knob) == value:
@@ -102,6 +104,24 @@ def _change_key(context: EditContext, document: Document, knob: str, value: Valu
         return None
     added_rank = next((index for index, key in enumerate(table.of(knob)) if addition and key.key == name_of(addition[0].key)), None)
     return [*(addition or []), *_silence_other_keys(context, document, knob, value, None, added_rank)]
+
+
+def _in_step(context: EditContext, changed: Document, knob: str, value: Value) -> list[Edit]:
+    """The same change in the other one of a trainer's settings and its engine's file, where the trainer refuses two that differ
+    (`integrations` of the engine's table); a trainer without the key gets it."""
+    edits: list[Edit] = []
+    for document in context.documents:
+        pairs = ((document, changed), (changed, document))
+        refused = {key for engine, trainer in pairs for key in refused_keys(engine.framework, trainer.framework)}
+        setters = context.setters(document, knob)
+        keys = {name_of(entry.key) for one in (document, changed) for entry in context.setters(one, knob)}
+        if not refused & keys or (not setters and not framework_tables.table(document.framework).trainer):
+            continue
+        change = _change_key if setters else _add_key
+        edits += change(context, document, knob, value) or ()
+        if not setters:
+            break  # the trainer's key stands in one place
+    return edits
 
 
 def _follow_reference(context: EditContext, document: Document, edit: Edit) -> Edit:

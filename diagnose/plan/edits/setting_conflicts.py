@@ -71,9 +71,10 @@ def _compared(line: str) -> Text:
 
 
 def _named(names: str) -> Text:
-    """Names of facts, or a constant, of a product for people."""
-    parts = [fact_name(name) for name in names.split(" * ")]
-    return Text(" × ".join(part.en for part in parts), " × ".join(part.zh for part in parts))
+    """Names of facts, or a constant, of a product or a sum for people."""
+    sign, shown = (" + ", " + ") if " + " in names else (" * ", " × ")
+    parts = [fact_name(name) for name in names.split(sign)]
+    return Text(shown.join(part.en for part in parts), shown.join(part.zh for part in parts))
 
 
 @cache
@@ -89,7 +90,7 @@ def kept_comparisons() -> dict[str, list[Any]]:
 
 
 def _parsed_comparisons() -> dict[str, list[Any]]:
-    constraints = {constraint for name in framework_tables.names() for constraint in framework_tables.table(name).constraints}
+    constraints = framework_tables.all_constraints()
     lines = {line for constraint in constraints for line in (*constraint.given, *(() if constraint.divides else (constraint.keep,)))}
     return {line: to_data(parse(line)) for line in sorted(lines)}
 

@@ -16,6 +16,7 @@ from diagnose.adapters.formats.config_value import Unreadable
 from diagnose.adapters.formats.settings import Document, Entry
 from diagnose.adapters.python.script_calls import parse_script
 from diagnose.adapters.python.script_values import NodePlaces
+from diagnose.adapters.schema import declared_keys
 from diagnose.plan.patch.patch_places import Splice, after_item, line_start, neighbour, newline
 from diagnose.plan.remedies.remedy import Edit
 
@@ -99,7 +100,7 @@ def _place_of(document: Document, key: str, anchor: str) -> tuple[Group, Argumen
     parts = key.split(".")
     for size in range(len(parts) - 1, -1, -1):
         path = ".".join(parts[:size])
-        container = entries.get(path) if path else next((entry for entry in document.entries if entry.key.endswith("()")), None)
+        container = entries.get(path) if path else _call_of(document, key)
         prefix = f"{path}." if path else ""
         siblings = [entry for entry in document.entries if entry.key.startswith(prefix) and "." not in entry.key[len(prefix) :]]
         group = _group_of(document, container, siblings if path else ())
@@ -113,6 +114,18 @@ def _place_of(document: Document, key: str, anchor: str) -> tuple[Group, Argumen
         if path and (container is not None or siblings):
             return None  # its value is an expression, which takes no new key
     return None
+
+
+def _call_of(document: Document, key: str) -> Entry | None:
+    """The call that takes a keyword, of several: of a class that declares it in some release, else of one that nothing is recorded of
+    (`ModelConfig(...)` beside `GRPOConfig(...)`), else the document's own."""
+    calls = [entry for entry in document.entries if entry.key.endswith("()")]
+    found = declared_keys.record(document.framework) if len(calls) > 1 else None
+    if found is not None:
+        columns = {call.key: {column.number for column in found.columns if column.entry == call.key[:-2]} for call in calls}
+        having = found.names.get(key, frozenset())
+        calls.sort(key=lambda call: (2 - 2 * bool(columns[call.key] & having) - (not columns[call.key]), call.key[:-2] != document.entry))
+    return next(iter(calls), None)
 
 
 def _group_of(document: Document, container: Entry | None, siblings: Sequence[Entry]) -> Group | None:

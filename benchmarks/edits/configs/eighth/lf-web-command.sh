@@ -1,0 +1,32 @@
+conda activate lf
+cd /srv/lf/LLaMA-Factory
+llamafactory-cli train \
+    --stage sft \
+    --do_train True \
+    --model_name_or_path /srv/models/qwen2.5-3b \
+    --preprocessing_num_workers 16 \
+    --finetuning_type lora \
+    --template default \
+    --flash_attn auto \
+    --dataset_dir data \
+    --dataset court_train \
+    --cutoff_len 2048 \
+    --learning_rate 5e-05 \
+    --num_train_epochs 3.0 \
+    --per_device_train_batch_size 2 \
+    --gradient_accumulation_steps 8 \
+    --lr_scheduler_type cosine \
+    --max_grad_norm 1.0 \
+    --packing False \
+    --report_to none \
+    --output_dir saves/q3b/lora/2 \
+    --bf16 True \
+    --plot_loss True \
+    --trust_remote_code True \
+    --ddp_timeout 180000000 \
+    --include_num_input_tokens_seen True \
+    --optim adamw_torch \
+    --lora_rank 8 \
+    --lora_alpha 16 \
+    --lora_dropout 0 \
+    --lora_target all

@@ -1,0 +1,27 @@
+CUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=4 \
+swift sft \
+--torch_dtype 'bfloat16' \
+--model 'Qwen/Qwen3-1.7B' \
+--model_type 'qwen3' \
+--template 'qwen3' \
+--dataset 'local/segments' \
+--split_dataset_ratio '0.1' \
+--max_length '8192' \
+--task_type 'causal_lm' \
+--lora_rank '16' \
+--lora_alpha '64' \
+--learning_rate '1e-5' \
+--truncation_strategy left \
+--num_train_epochs '10' \
+--per_device_train_batch_size '4' \
+--gradient_accumulation_steps '16' \
+--eval_steps '500' \
+--attn_impl 'flash_attention_2' \
+--neftune_noise_alpha '0' \
+--warmup_ratio 0.05 \
+--dataloader_num_workers 4 \
+--report_to 'wandb' \
+--deepspeed zero1 \
+--add_version False \
+--output_dir output/v0 \
+--ignore_args_error True

@@ -1,0 +1,9 @@
+resolution = "384:216"
+skip_rate = 2
+max_len = 24
+num_workers = 6
+train_batch_size = 12
+predict_batch_size = 3
+fps = 25
+depths = [2, 2, 2, 2]
+dropout = 0.1
