@@ -41,7 +41,7 @@ def test_a_peak_above_what_is_usable_is_not_of_it() -> None:
             told, room = size_of(peak), size_of(usable)
             wrong += [(name, peak, usable)] if told is None or room is None or told.bytes > room.bytes else []
         over += bool(re.search(r"peak [\d.]+ (to [\d.]+ )?GiB, [\d.]+ GiB usable", text))
-    assert not wrong and over >= 2
+    assert not wrong and over
 
 
 @for_each("lang, said", [("en", "(peak 81.80 -> 20.79 GiB of 77.51 GiB)"), ("zh", "（峰值81.80→20.79GiB，可用77.51GiB）")])
@@ -74,7 +74,7 @@ def test_no_warning_is_cut_within_a_sentence(lang: Lang) -> None:
             start = f"{level(notice, lang)}{'：' if lang == 'zh' else ':'}"
             whole = re.sub(r"\s+", "" if lang == "zh" else " ", notice_with_level(notice, lang))
             if start in shown and whole[:40] in shown and whole not in shown:
-                sentence = re.match(r".*?[.。!?？](?=\s|$|[^\w])", whole)
+                sentence = re.match(r".*?(?:[.!?](?=\s|$|[^\w])|[。？])", whole)
                 cut += [(name, whole)] if sentence is None or sentence[0] not in shown else []
     assert not cut
 
@@ -129,14 +129,15 @@ def test_what_would_let_the_request_in_is_named_though_it_gains_little(lang: Lan
 def test_it_is_named_wherever_that_much_lies_idle() -> None:
     """Unless the switch is on, torch's allocator is not what ran out, or the advice has it anyway."""
     lacking, seen = [], 0
-    for name in sample(folders(), 120):
+    for name in sample(folders(), 240):
         diagnosis = diagnosed(name)
         facts = {fact.name: fact.value for fact in reversed(diagnosis.facts)}
         idle, asked, card = (facts.get(f"log.{each}") for each in ("reserved_unallocated", "requested", "capacity"))
         if not (isinstance(idle, Size) and isinstance(asked, Size) and isinstance(card, Size)) or diagnosis.verdict.status != "oom":
             continue
         of_torch = diagnosis.verdict.family in ("torch_cuda", "torch_hip") and facts.get("log.role") != "engine"
-        if of_torch and asked.high < idle.low and idle.low >= 0.035 * card.high and facts.get("alloc.expandable_segments") is not True:
+        switchable = facts.get("alloc.expandable_segments") is not True and not diagnosis.attributions
+        if of_torch and switchable and asked.high < idle.low and idle.low >= 0.035 * card.high:
             seen += 1
             text = answer(name, "en")
             lacking += [] if re.search("expandable_segments|max_split_size|Fragmentation|in pieces", text) else [name]
@@ -198,8 +199,8 @@ def test_a_cause_outside_the_estimate_asks_for_nothing_of_the_estimate(name: str
     assert outcome.beside and not [
         question.fact for question in outcome.questions if question.fact.startswith(("model.", "train.", "eval."))
     ]
-    for lang, says in (("en", "depends on"), ("zh", "取决于模型")):
-        assert says not in answer(name, lang)
+    assert "depends on" not in answer(name, "en")
+    assert "取决于模型" not in answer(name, "zh")
 
 
 def test_nobody_is_asked_for_a_model_that_no_name_describes() -> None:

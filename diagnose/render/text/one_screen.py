@@ -41,7 +41,10 @@ _DETAILS = (
 )
 _ASIDES = ("rejected", "second edits", "shares", "rest of notes")
 _ESSENTIALS = ("reasons of steps", "figures of causes", "gaps", "notes", "places", "peak", "doubt")
-OMISSIONS = (*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS, "hint", "later failure", "edits of later steps", "question")
+OMISSIONS = (
+    *(*_DETAILS, "edits of others", *_ASIDES, *_ESSENTIALS),
+    *("hint", "later failure", "edits of later steps", "unknowns", "question"),
+)
 #: The same where little is known: a list of what usually helps says how for each, as long as it can, and the hint stays longest.
 OMISSIONS_OF_LITTLE = (
     *_DETAILS,
