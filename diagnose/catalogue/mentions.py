@@ -11,10 +11,10 @@ from diagnose.catalogue.models import MOST_KIN, families, family_models, kin, mo
 from diagnose.catalogue.parameter_count import Model
 
 #: A size, and a name that ends in front of it.
-_SIZED = re.compile(r"(?<![\d.])\d{1,3}(?:[.x]\d{1,2})?[bB](?![A-Za-z0-9])")
-_NAME = re.compile(r"[A-Za-z][\w.+-]{0,40}[ _/-]?$")
+_SIZED = r"(?<![\d.])\d{1,3}(?:[.x]\d{1,2})?[bB](?![A-Za-z0-9])"
+_NAME = r"[A-Za-z][\w.+-]{0,40}[ _/-]?$"
 #: A class of transformers that makes a model, or the shape of one.
-_CLASS = re.compile(
+_CLASS = (
     r"(?<![\w.])([A-Z][A-Za-z0-9]{1,20}?)(?:Config|ForCausalLM|LMHeadModel|DoubleHeadsModel|ForConditionalGeneration|ForMaskedLM|Model)\("
 )
 #: Behind the name of a family whose class a text has.
@@ -27,15 +27,15 @@ def named(text: str) -> list[str]:
     """The names by which a text speaks of models, those with a size first; none where it names many."""
     names = list(dict.fromkeys(name.lower() for name in _sized(text) if models_of(name)))
     names = names or list(_apart(text))
-    classes = dict.fromkeys(match[1].lower() for match in _CLASS.finditer(text))
+    classes = dict.fromkeys(match[1].lower() for match in re.finditer(_CLASS, text))
     names = names or [f"{family}{_OF_FAMILY}" for family in classes if family_models(family)]
     names = names or list(dict.fromkeys(match[1].lower() for match in _words("bare").finditer(text)))
     return names if len(names) <= _MOST else []
 
 
 def _sized(text: str) -> Iterator[str]:
-    for match in list(_SIZED.finditer(text))[:_TRIED]:
-        name = _NAME.search(text, max(0, match.start() - 48), match.start())
+    for match in list(re.finditer(_SIZED, text))[:_TRIED]:
+        name = re.search(_NAME, text[max(0, match.start() - 48) : match.start()])
         if name is not None:
             yield name[0] + match[0]
 
@@ -43,7 +43,7 @@ def _sized(text: str) -> Iterator[str]:
 def _apart(text: str) -> Iterator[str]:
     """Names of the one family that a text names, with the sizes that stand elsewhere in it."""
     families = {match[1].lower() for match in _words("stems").finditer(text)}
-    sizes = dict.fromkeys(match[0].lower() for match in _SIZED.finditer(text))
+    sizes = dict.fromkeys(match[0].lower() for match in re.finditer(_SIZED, text))
     if len(families) == 1 and len(sizes) <= _MOST:
         family = families.pop()
         yield from (name for size in sizes if models_of(name := f"{family}-{size}"))
@@ -63,7 +63,7 @@ def models_of(name: str) -> list[Model]:
 
 def name_in_program(program: str | None, path: str) -> str:
     """A path that tells no more than a size, with the family whose models the program runs; "" where it runs any."""
-    family, size = rule_files.table("mentions")["programs"].get(program), _SIZED.search(path)
+    family, size = rule_files.table("mentions")["programs"].get(program), re.search(_SIZED, path)
     return f"{family}-{size[0]}" if family and size else ""
 
 
@@ -80,7 +80,7 @@ def usual_picture(network: str | None) -> int | None:
 
 
 #: Parts of a model by their classes, and modules of transformers, with the family in front or behind.
-_PART = re.compile(
+_PART = (
     r"(?<![A-Za-z])([A-Z][A-Za-z0-9]{1,20}?)"
     r"(?:DecoderLayer|EncoderLayer|Block|Layer|ForCausalLM|LMHeadModel|PreTrainedModel|Attention|MLP)(?![a-z])"
     r"|(?:transformers[/\\]models[/\\]|modeling_)([a-z0-9_]{2,24}?)(?:[/\\]|\.py)|(?<=envs[/\\])([A-Za-z]{4,20})"
@@ -89,9 +89,11 @@ _PART = re.compile(
 
 def networks(text: str) -> list[str]:
     """The networks and tables of rules/mentions that a text names, and families of rules/models whose classes or modules it shows."""
-    named = [match[0].lower() for match in _networks().finditer(text)]
+    plain = text.lower()
+    told = any(word in plain for word in rule_files.table("mentions")["networks"])
+    named = [match[0].lower() for match in _networks().finditer(text)] if told else []
     known = families()
-    parts = (next(filter(None, match.groups())).lower() for match in _PART.finditer(text))
+    parts = (next(filter(None, match.groups())).lower() for match in re.finditer(_PART, text))
     return list(dict.fromkeys([*named, *(part for part in parts if part in known)]))[:_TRIED]
 
 

@@ -259,8 +259,9 @@ def test_a_number_that_nothing_can_have_is_a_complaint(name: str, text: str) -> 
 
 @for_each("text", ["", "a|b|c", "a|2x|4", "a|" + "9" * 400 + "|4"])
 def test_a_fact_of_our_own_that_a_caller_gives_otherwise_says_nothing(text: str) -> None:
-    with suppress(UserError):
-        explain(LOG, set={"code.tensor": text})
+    for name in ("code.tensor", "report.figures"):
+        with suppress(UserError):
+            explain(LOG, set={name: text})
 
 
 def test_a_key_of_ten_thousand_blocks_takes_little_memory() -> None:

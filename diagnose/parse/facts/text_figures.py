@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from diagnose.catalogue import mentions
 from diagnose.facts import Fact, Witness
+from diagnose.parse.text.lazy_re import lazy_compile
 from diagnose.records import NamedTuple
 
 if TYPE_CHECKING:
@@ -23,33 +24,35 @@ _LARGEST = 100_000_000
 
 _NUMBER = r"\d{1,9}"
 #: `batch_size=16`, `"height": 768`, `chunk_size: 10`, `--crop_height 1008`.
-_NAMED = re.compile(
+_NAMED = lazy_compile(
     rf"(?:(?<![\w.-])--([A-Za-z][\w-]{{0,40}})[= ]|(?<![\w.-])([A-Za-z_][\w.]{{0,40}})['\"]?[ \t]?[=:][ \t]?)({_NUMBER})(?![\w.%])"
 )
 #: `img_x, img_y = 256, 342`.
-_TOGETHER = re.compile(
+_TOGETHER = lazy_compile(
     rf"^[ \t]*([A-Za-z_][\w.]{{0,40}}(?:, ?[A-Za-z_][\w.]{{0,40}}){{1,5}}) ?= ?\(?({_NUMBER}(?:, ?{_NUMBER}){{1,5}})\)?", re.MULTILINE
 )
 #: `add_argument("--hidden", ..., default=512)`.
-_OPTION = re.compile(rf"add_argument\(\s{{0,20}}['\"]--?([A-Za-z][\w-]{{0,40}})['\"][^\n]{{0,160}}?default ?= ?({_NUMBER})(?![\w.])")
+_OPTION = lazy_compile(rf"add_argument\(\s{{0,20}}['\"]--?([A-Za-z][\w-]{{0,40}})['\"][^\n]{{0,160}}?default ?= ?({_NUMBER})(?![\w.])")
 #: `[400,256,28,28]`, `(1, 3, 500, 400)`, `13264x1x10`, `756 x 1008`, `1000000*300`.
-_SHAPE = re.compile(
+_SHAPE = lazy_compile(
     rf"[\[(] ?({_NUMBER}(?:[ \t]?,[ \t]?{_NUMBER}){{1,5}}) ?,? ?[\])]|(?<![\w.,*×x-])({_NUMBER}(?: ?[x×*] ?{_NUMBER}){{1,5}})(?![\w.])"
 )
 #: `300 dimensions`, `28 frames`.
-_COUNTED = re.compile(
+_COUNTED = lazy_compile(
     rf"(?<![\w.,])({_NUMBER})[ -](dim(?:ension)?s?|channels?|class(?:es)?|frames?|heads?|rays?|points?|nodes?|samples?|rows?|images?"
     r"|pictures?|tokens?|features?|pixels?|words?|examples?|bins?)\b"
 )
 #: `load(50000)`.
-_GIVEN = re.compile(r"(?<![\w.])([a-z_]\w{2,30})\((\d{3,9})[,)]")
+_GIVEN = lazy_compile(r"(?<![\w.])([a-z_]\w{2,30})\((\d{3,9})[,)]")
 #: Layers that compute several gates at once.
-_GATED = re.compile(r"(?<![A-Za-z])(LSTM|GRU)(?:Cell)?\(")
+_GATED = lazy_compile(r"(?<![A-Za-z])(LSTM|GRU)(?:Cell)?\(")
 #: Names of numbers that are no side of anything.
-_NOT = re.compile(
+_NOT = lazy_compile(
     r"(?i)seed|epoch|step|port\b|worker|line\b|version|\blr\b|gpu|device|cuda|rank\b|iter|interval|save|log|patience|year|stage|skip_?(?:frames?|steps?|n)?\b|stride|pad|thread|pid"
     r"|retry|timeout|begin|start|nodes\b|limit|index|idx|verbose|level|fold\b|total_limit|code|nproc|node|checkpoint|resume|bits?\b"
 )
+#: Figures as the fact `report.figures` tells them.
+_TOLD = lazy_compile(r"(?:[^|,=]{1,60}=\d{1,9}(?:,(?=[^|]))?){0,60}\|(?:\d{1,9}(?:x\d{1,9}){0,8}(?:,(?=\d))?){0,60}")
 
 
 class Figures(NamedTuple):
@@ -91,9 +94,11 @@ def figures(text: str) -> Figures:
         names, numbers = re.split(r", ?", match[1]), re.findall(r"\d+", match[2])
         if len(names) == len(numbers):
             sides |= dict.fromkeys((name.rpartition(".")[2], int(number)) for name, number in zip(names, numbers, strict=True))
-    sides |= dict.fromkeys((match[1], int(match[2])) for match in _OPTION.finditer(text))
+    if "add_argument" in text:
+        sides |= dict.fromkeys((match[1], int(match[2])) for match in _OPTION.finditer(text))
     sides |= dict.fromkeys(((match[1] or match[2]).rpartition(".")[2], int(match[3])) for match in _NAMED.finditer(text))
-    sides |= dict.fromkeys(("gates", 4 if match[1] == "LSTM" else 3) for match in _GATED.finditer(text))
+    if "LSTM" in text or "GRU" in text:
+        sides |= dict.fromkeys(("gates", 4 if match[1] == "LSTM" else 3) for match in _GATED.finditer(text))
     sides |= dict.fromkeys((match[2], int(match[1])) for match in _COUNTED.finditer(text))
     sides |= dict.fromkeys((match[1], int(match[2])) for match in _GIVEN.finditer(text))
     named = dict.fromkeys((name.replace("-", "_"), number) for name, number in sides)
@@ -108,6 +113,8 @@ def told(book: FactBook) -> Figures:
     sides: dict[tuple[str, int], None] = {}
     shapes: dict[tuple[int, ...], None] = {}
     for fact in book.all("report.figures"):
+        if not _TOLD.fullmatch(str(fact.value)):  # a user may give any fact
+            continue
         named, _, written = str(fact.value).partition("|")
         for pair in filter(None, named.split(",")):
             name, _, number = pair.rpartition("=")
