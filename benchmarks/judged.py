@@ -18,11 +18,10 @@ from typing import NamedTuple
 from labels import Job, jobs
 
 from diagnose import rule_files
-from diagnose.plan.choose import base_rates
 
 RULES = Path(__file__).resolve().parent.parent / "rules"
-#: Into how many parts the jobs are dealt, and how many times.
-PARTS, TIMES = 10, 3
+#: Into how many parts the jobs are dealt.
+PARTS = 10
 HEAD = """\
 # How remedies were judged that were on offer, counted from {count} labelled failures by benchmarks/judged.py, never by hand. By the rule of
 # the first cause and by remedy: how often it was on offer, and of these how often the label accepts it, calls it the best, and calls it
@@ -31,11 +30,10 @@ HEAD = """\
 
 
 class Shown(NamedTuple):
-    """The answer to a job: the rule of its first cause, its remedies in order, whether one of them is known to fit, and its label."""
+    """The answer to a job: the rule of its first cause, and its remedies in order."""
 
     rule: str
     remedies: tuple[str, ...]
-    is_priced: bool
     job: Job
 
 
@@ -43,8 +41,7 @@ def shown(job: Job) -> Shown:
     diagnosis = job.diagnose()
     causes, plan = diagnosis.judgement.causes, diagnosis.outcome.plan
     remedies = dict.fromkeys([*(plan.steps if plan else ()), *(remedy.id for remedy in diagnosis.outcome.remedies)])
-    priced = any(remedy.fits in ("yes", "likely") for remedy in diagnosis.outcome.remedies)
-    return Shown(causes[0].rule if causes else "", tuple(remedies), priced, job)
+    return Shown(causes[0].rule if causes else "", tuple(remedies), job)
 
 
 def counts(answers: Iterable[Shown]) -> dict[str, dict[str, list[int]]]:
@@ -57,35 +54,24 @@ def counts(answers: Iterable[Shown]) -> dict[str, dict[str, list[int]]]:
     return table
 
 
-def reordered(answer: Shown) -> Sequence[str]:
-    """The remedies in the order of the counts that are in use."""
-    if answer.is_priced or not answer.rule:
-        return answer.remedies
-    worth, place = base_rates.judged(answer.rule), rule_files.table("costs")["judged"]["place"]
-    first, rest = answer.remedies[: base_rates.ENTRIES], answer.remedies[base_rates.ENTRIES :]
-    return [*sorted(first, key=lambda word: place * first.index(word) - worth(word)), *rest]
-
-
 def use(table: Mapping[str, Mapping[str, Sequence[int]]]) -> None:
     kept = rule_files.table("judged")
     kept.clear()
     kept.update(table)
 
 
-def held_back(answers: Sequence[Shown]) -> Iterator[tuple[Shown, Sequence[str]]]:
-    """Every answer with its remedies in the order of counts that it is not in."""
-    for time in range(TIMES):
-        dealt = random.Random(time).sample(answers, len(answers))
-        for part in range(PARTS):
-            use(counts(answer for at, answer in enumerate(dealt) if at % PARTS != part))
-            for answer in dealt[part::PARTS]:
-                yield answer, reordered(answer)
+def held_back(answers: Sequence[Shown]) -> Iterator[Shown]:
+    """The answer to every job with the counts of the parts that it is not in."""
+    dealt = random.Random(0).sample(answers, len(answers))
+    for part in range(PARTS):
+        use(counts(answer for at, answer in enumerate(dealt) if at % PARTS != part))
+        yield from (shown(answer.job) for answer in dealt[part::PARTS])
 
 
-def tally(name: str, pairs: Sequence[tuple[Shown, Sequence[str]]]) -> str:
-    best = [answer.job.best.intersection(words[:1]) for answer, words in pairs if answer.job.best]
-    first = [answer.job.helped.intersection(words[:1]) for answer, words in pairs]
-    harm = [answer.job.harmful.intersection(words[:3]) for answer, words in pairs]
+def tally(name: str, answers: Sequence[Shown]) -> str:
+    best = [answer.job.best.intersection(answer.remedies[:1]) for answer in answers if answer.job.best]
+    first = [answer.job.helped.intersection(answer.remedies[:1]) for answer in answers]
+    harm = [answer.job.harmful.intersection(answer.remedies[:3]) for answer in answers]
     figures = (sum(map(bool, hits)) / max(len(hits), 1) for hits in (first, best, harm))
     return f"{name:<24}" + "".join(f"{figure:>10.1%}" for figure in figures)
 
@@ -107,9 +93,9 @@ def main() -> None:
     use({})  # without judgements the order of the rules stands
     with tempfile.TemporaryDirectory() as where:
         answers = [shown(job) for folder in options.folders for job in jobs(folder.resolve(), Path(where))]
-    print(f"{len(answers)} answers{'':<13}first cures   is best   one of three useless")
-    print(tally("in the order of the rules", [(answer, answer.remedies) for answer in answers]))
-    print(tally("by counts without them", list(held_back(answers))))
+        print(f"{len(answers)} answers{'':<13}first cures   is best   one of three useless")
+        print(tally("in the order of the rules", answers))
+        print(tally("by counts without them", list(held_back(answers))))
     if options.write:
         (RULES / "judged.yaml").write_text(written(counts(answers), len(answers)), encoding="utf-8")
 

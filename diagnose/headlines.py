@@ -68,8 +68,6 @@ def suspected_failure(event: Event, name: Text, phase: Text) -> Text:
         return phrase(f"headline.suspected_{event.reason}", phase=phase)
     if event.reason:
         return phrase("headline.suspected_because", who=name, phase=phase, why=reason_text(event))
-    if event.fatal and families.of(event.family).place == "shm":
-        return phrase("headline.suspected_bus", who=name, phase=phase)
     return phrase("headline.suspected" if event.fatal else "headline.suspected_survived", who=name, phase=phase)
 
 

@@ -111,7 +111,13 @@ WORDINGS = [
     Wording("macOS", "Killed: 9", "host_oom_killer", "suspected"),
     Wording("torchrun", "failed (exitcode: -9) local_rank: 3 (pid: 904) of binary: /usr/bin/python", "host_oom_killer", "suspected"),
     Wording("torchrun 1.8", "Child process 3223 (local_rank 0) FAILED (exitcode -9)", "host_oom_killer", "suspected"),
-    Wording("bus error", "failed (exitcode: -7) local_rank: 3 (pid: 904) of binary: /usr/bin/python", "dataloader_shm", "suspected"),
+    Wording(
+        "bus error",
+        "failed (exitcode: -7) local_rank: 3 (pid: 904) of binary: /usr/bin/python",
+        "dataloader_shm",
+        "suspected",
+        "bus_signal",
+    ),
     Wording(
         "accelerate",
         "subprocess.CalledProcessError: Command '['python', 'a.py']' died with <Signals.SIGKILL: 9>.",

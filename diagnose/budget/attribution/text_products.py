@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from math import comb, log, prod
+from math import comb, isqrt, log, prod
 
 from diagnose.budget.attribution.match_chance import LARGEST, SMALLEST, is_round
 from diagnose.catalogue import mentions
@@ -20,21 +20,16 @@ _MOST_EXACT, _MOST_ROUNDED, _DEEPEST = 24, 9, 5
 _SHRUNK = (1, 2, 4, 8, 16, 32, 3, 6, 12)
 _CHANNELS = (64, 128, 256, 512, 32, 192, 96, 1024, 48, 16, 24, 320, 384, 640, 768, 2048, 1280, 160, 80, 40, 8, 4, 3, 1)
 _HEIGHT, _WIDTH = re.compile(r"(?i)(?:\w*_)?h(?:eight)?$|\w*height$|img_x$"), re.compile(r"(?i)(?:\w*_)?w(?:idth)?$|\w*width$|img_y$")
-_SQUARE = re.compile(
-    r"(?i)(?:\w*_)?(?:img|image|crop|patch|target|train|resize)_?(?:size|resolution)$|imgsz|img_dim|image_dim|resolution|imgsz|image_size"
-)
+_SQUARE = re.compile(r"(?i)(?:\w*_)?(?:img|image|crop|patch|target|train|resize)_?(?:size|resolution)$|imgsz|img_dim|image_dim|resolution")
 _DEPTH = re.compile(r"(?i)\w*(?:depth|disp|frames?|t_dim|clip_len|num_slices)$")
 _ROWS = re.compile(r"(?i)(?:\w*_)?batch_?size$|bs$|batch$")
 _HEADS = re.compile(r"(?i)heads?$|nhead$")
 _USUAL_HEADS = (8, 12, 16, 1, 6, 4, 20, 24, 32, 40)
-#: A product that this many unrelated sizes in a hundred match is not named.
-MOST_CHANCE = 0.1
-#: So much less likely is an accident where a frame shows the very kind of tensor.
+#: A product is not named where an unrelated size would match one of those tried more often than this; where a frame shows what kind of
+#: tensor it is, so that only its sides are in question, more often than that.
+MOST_CHANCE, MOST_OF_SHOWN = 0.1, 0.3
+#: The part of that chance which is left where a frame shows the very kind that is looked for.
 SHOWN = 0.2
-#: The same where a frame shows what kind of tensor it is, so that only its sides are in question.
-MOST_OF_SHOWN = 0.3
-
-
 #: Round sizes from 20 MiB to 80 GiB.
 ROUND_SIZES = 190
 
@@ -185,7 +180,7 @@ def _pictures(figures: Figures) -> list[tuple[int, ...]]:
             made.append(shape[2:])
         elif len(shape) > 3 and shape[-1] in (1, 3):
             made.append(shape[1:-1])
-        elif len(shape) in (2, 3) and shape[0] in (1, 3) and len(shape) == 3:
+        elif len(shape) == 3 and shape[0] in (1, 3):
             made.append(shape[1:])
         elif len(shape) == 2 or (len(shape) == 3 and min(shape) >= 24):
             made.append(shape)
@@ -230,8 +225,6 @@ def _squares_of_weights(_: Figures, asked: Asked) -> Iterator[Product]:
     """A weight with as many outputs as inputs, where a frame shows a weight and no model is known."""
     if not asked.is_exact or asked.shows != "weight":
         return
-    from math import isqrt
-
     for kernel in ((), (3, 3)):
         one = 4 * prod(kernel)
         side = isqrt(asked.low // one)
